@@ -32,6 +32,11 @@ class Told:
     of_day: FloatArray
     alike: FloatArray
 
+    @property
+    def varies(self) -> FloatArray:
+        """Variance of what a cell holds about the surface, shape (G,)."""
+        return self.slope**2 * self.of_day + self.of_slope
+
 
 @dataclass(frozen=True)
 class Means:
@@ -89,14 +94,14 @@ def means_of(field: Field, basis: Basis, told: Told) -> Means:
 
 def _means(field: Field, found: Learned, basis: Basis, told: Told) -> Means:
     """Return the day's means, from what was known of the surface before and what is known after."""
-    slope, of_day = told.slope, told.slope**2 * told.of_day
+    slope, varies = told.slope, told.varies
     expected = slope * found.field.level(basis) + told.offset
-    held, kept, _ = told.numbers.corrected(expected, of_day + told.of_slope)
-    part = of_day / (of_day + told.of_slope)  # of the correction, what is the day's own and not the slope's error
+    held, kept, _ = told.numbers.corrected(expected, varies)
+    part = slope**2 * told.of_day / varies  # of the correction, what is the day's own and not the slope's error
     level = found.field.level(basis)
     mean = level + part * (held - expected) / slope
     left = 1 - part * (1 - kept)
-    surprise = told.numbers.surprise(field, basis, slope, told.offset, of_day + told.of_slope)
+    surprise = told.numbers.surprise(field, basis, slope, told.offset, varies)
     alone = surprise * (left**2 * found.field.own_variance + left * (told.of_day - told.alike))
     off = Off(
         np.sqrt(surprise) * left * found.left,
@@ -110,5 +115,4 @@ def _means(field: Field, found: Learned, basis: Basis, told: Told) -> Means:
 
 def _learned(field: Field, basis: Basis, told: Told) -> Learned:
     """Return what is known of the surface after a look at noisy sums."""
-    varies = told.slope**2 * told.of_day + told.of_slope
-    return told.numbers.learned(field, basis, told.slope, told.offset, varies)
+    return told.numbers.learned(field, basis, told.slope, told.offset, told.varies)

@@ -109,12 +109,15 @@ class Wanted:
         """Return the loadings of directions, or of every cell if that is expected to leave far less."""
         of_cells = OfCells(np.zeros_like(self.slope), self.noise / self.of_cells**2)
         least = self.left_by_sums
-        if self.left_at_most(of_cells) < _CLEARLY * least or self._left(of_cells) < _CLEARLY * least:
+        if self.left_at_most(of_cells) < _CLEARLY * least:
+            return self.of_cells
+        left = self._left(of_cells)
+        if left < _CLEARLY * least:
             return self.of_cells  # directions need not be sought: that takes long
         budget = self.budget * _TOGETHER
         loading = directions(self.field, self.basis, self.slope, self.energy, budget, self.noise)
         of_sums = OfSums(loading, np.zeros(loading.shape[1]), self.noise)
-        return self.of_cells if self._left(of_cells) < _CLEARLY * self._left(of_sums) else loading
+        return self.of_cells if left < _CLEARLY * self._left(of_sums) else loading
 
     @property
     def left_by_sums(self) -> float:

@@ -37,6 +37,7 @@ _LEAST_SPREAD = 0.2
 _KM_A_DAY = 300
 """As far as a taxi drives: were its cells cut off, all would be taken for fewer, and fewer still the next day."""
 _OVER_MEAN = 8
+"""A user with so many times the mean of cells counts with all of them."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ import datetime as dt
 import json
 from collections.abc import Callable
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -16,6 +15,8 @@ from tasks.account.entry import Stated
 from tasks.account.identity import published_folder
 from tasks.base import durable
 from tasks.base.frames import parquet_bytes
+from tasks.base.owner import Spender
+from tasks.base.storage import MANIFEST
 from tasks.kinds.table import load_plan
 from tasks.release.files import manifest, write_files
 from tasks.release.overview import write_overview
@@ -37,37 +38,61 @@ def rewrite(
         changes: By the name of a file that is changed besides, what changes it; None leaves it out.
         stated: What the entry states otherwise.
     """
-    config, folder = dataset.config, private_files.releases(dataset.config)
-    (entry,) = (json.loads(line) for line in ledger.ledger_path(config).read_bytes().splitlines())
-    changes = changes or {}
+    config, entry = dataset.config, only_entry(dataset.config)
     files = entry["files"] | write_files(table, load_plan(entry["plan"], config), entry, config)
-    names = [name for name in files if name != "manifest.json" and changes.get(name, bytes) is not None]
-    contents = {name: (folder / files[name]).read_bytes() for name in names}
-    contents |= {name: change(contents[name]) for name, change in changes.items() if change and name in contents}
-    entry |= stated or {}
+    known = {name: change for name, change in (changes or {}).items() if name in files}
+    (dataset.folder / "store" / "release.duckdb").unlink(missing_ok=True)
+    release_again(entry | {"files": files} | (stated or {}), known, _manifest, config)
+    write_overview(ledger.list_entries(config), config)
+
+
+def only_entry(config: Spender) -> Stated:
+    (line,) = ledger.ledger_path(config).read_bytes().splitlines()
+    entry: Stated = json.loads(line)
+    return entry
+
+
+def release_again(
+    entry: Stated,
+    changes: dict[str, Change | None],
+    manifest_of: Callable[[Stated, dict[str, str]], bytes],
+    config: Spender,
+) -> None:
+    """Write the files of an entry, changed, its manifest, and the entry in place of the only one; every hash agrees.
+
+    Args:
+        entry: The entry, with the hashes of its files.
+        changes: By the name of a file, what changes it; None leaves it out, and a new name adds one.
+        manifest_of: Makes the manifest of an entry and the hashes of the other files.
+        config: Says where they are.
+    """
+    folder = private_files.releases(config)
+    contents = {name: private_files.read(folder, one) for name, one in entry["files"].items() if name != MANIFEST}
+    for name, change in changes.items():
+        if change is None:
+            del contents[name]
+        elif name != MANIFEST:
+            contents[name] = change(contents.get(name, b""))
     hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
-    contents["manifest.json"] = durable.readable_json(manifest(entry, hashes))
-    change = changes.get("manifest.json")
+    contents[MANIFEST] = manifest_of(entry, hashes)
+    change = changes.get(MANIFEST)
     if change is not None:
-        contents["manifest.json"] = change(contents["manifest.json"])
-    hashes["manifest.json"] = durable.write_named_by_hash(folder, contents["manifest.json"])
+        contents[MANIFEST] = change(contents[MANIFEST])
+    hashes[MANIFEST] = durable.write_named_by_hash(folder, contents[MANIFEST])
     for name, content in contents.items():
         published = published_folder(dt.date.fromisoformat(entry["date"]), entry["revision"], config) / name
         durable.write_whole(published, content, mode=0o644)
-    _write_ledger(chain.chained(entry | {"files": hashes}, None), dataset)
+    ledger.ledger_path(config).write_bytes(b"")
+    commit(chain.chained(entry | {"files": hashes}, None), config)
+
+
+def _manifest(entry: Stated, hashes: dict[str, str]) -> bytes:
+    return durable.readable_json(manifest(entry, hashes))
 
 
 def of_table(change: Callable[[pl.DataFrame], pl.DataFrame]) -> Change:
     """Return a change of a file of Parquet."""
     return lambda content: parquet_bytes(change(pl.read_parquet(BytesIO(content))))
-
-
-def _write_ledger(entry: Stated, dataset: Dataset) -> None:
-    store: Path = dataset.folder / "store"
-    ledger.ledger_path(dataset.config).write_bytes(b"")
-    (store / "release.duckdb").unlink(missing_ok=True)
-    commit(entry, dataset.config)
-    write_overview(ledger.list_entries(dataset.config), dataset.config)
 
 
 def forged(line: bytes, **changes: Any) -> bytes:

@@ -1,6 +1,5 @@
 """An insider where presence is secret: changes what was released, and every hash with it. Verify says what it was."""
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,17 +7,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from insider import Change, of_table
+from insider import Change, of_table, only_entry, release_again
 from present import made, published, some_lines, write
 from support import DATE
 
-from tasks.account import chain, ledger, private_files
-from tasks.account.commit import commit
 from tasks.account.entry import Stated
-from tasks.account.identity import published_folder
-from tasks.base import durable
 from tasks.base.errors import LedgerBroken
-from tasks.base.storage import ledger_path
 from tasks.presence.config import PresenceConfig, load_presence
 from tasks.presence.formats import manifest
 from tasks.presence.verify import verify_presence
@@ -39,36 +33,12 @@ def config(whole: Path, tmp_path: Path) -> PresenceConfig:
 
 
 def rewrite(config: PresenceConfig, stated: dict[str, Any], changes: dict[str, Change | None]) -> None:
-    """Release the only day again, with other statements and files; None removes a file, a new name adds one."""
-    folder = private_files.releases(config)
-    (line,) = ledger_path(config).read_bytes().splitlines()
-    entry: Stated = json.loads(line)
-    contents = {
-        name: private_files.read(folder, one) for name, one in entry["files"].items() if name != "manifest.json"
-    }
-    for name, change in changes.items():
-        if change is None:
-            del contents[name]
-        elif name != "manifest.json":
-            contents[name] = change(contents.get(name, b""))
-    entry |= stated
-    hashes = {name: durable.write_named_by_hash(folder, content) for name, content in contents.items()}
-    change = changes.get("manifest.json") or (lambda content: content)
-    contents["manifest.json"] = change(durable.readable_json(json.loads(manifest(entry, hashes))))
-    hashes["manifest.json"] = durable.write_named_by_hash(folder, contents["manifest.json"])
-    for name, content in contents.items():
-        durable.write_whole(published_folder(DATE, entry["revision"], config) / name, content, mode=0o644)
-    ledger_path(config).write_bytes(b"")
-    commit(chain.chained(entry | {"files": hashes}, None), config)
+    """Release the only day again, with other statements and files."""
+    release_again(only_entry(config) | stated, changes, manifest, config)
 
 
 def larger(name: str) -> Change:
     return of_table(lambda table: table.with_columns(pl.col(name) * 1.5))
-
-
-def stated_in(config: PresenceConfig) -> Stated:
-    (entry,) = ledger.read_entries(config)
-    return dict(entry.stated)
 
 
 @pytest.mark.quick(2)
@@ -112,7 +82,7 @@ def test_a_changed_file_is_found_though_every_hash_agrees(
 def test_a_changed_statement_is_found_though_every_hash_agrees(
     change: Callable[[Stated], dict[str, Any]], reason: str, config: PresenceConfig
 ) -> None:
-    rewrite(config, change(stated_in(config)), {})
+    rewrite(config, change(only_entry(config)), {})
     with pytest.raises(LedgerBroken, match=reason):
         verify_presence(config)
 
