@@ -8,18 +8,23 @@ with other as (
     from quarantine
     where file_id in $file_ids and reason = 'left_out'
     group by file_id
+),
+
+held as (
+    select file_id, sum(n_rows)::bigint as n_held
+    from held_row
+    where file_id in $file_ids and local_date is not null
+    group by file_id
 )
 
 select
     file_id,
-    any_value(raw_file.n_rows) as n_rows,
-    any_value(n_malformed) as n_malformed,
-    any_value(n_undated) as n_undated,
-    coalesce(any_value(n_left_out), 0) as n_left_out,
-    any_value(raw_file.n_rows - n_malformed - n_undated - coalesce(n_left_out, 0))
-        - (coalesce(sum(held_row.n_rows) filter (local_date is not null), 0))::bigint as n_forgotten
+    n_rows,
+    n_malformed,
+    n_undated,
+    coalesce(n_left_out, 0) as n_left_out,
+    n_rows - n_malformed - n_undated - coalesce(n_left_out, 0) - coalesce(n_held, 0) as n_forgotten
 from raw_file
-left join held_row using (file_id)
+left join held using (file_id)
 left join other using (file_id)
 where file_id in $file_ids
-group by file_id
