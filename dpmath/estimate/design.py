@@ -108,7 +108,9 @@ def _in_l2(view: View, found: Directions, unit: float) -> FloatArray:
     shared = shared_l2(found.gain, found.variance, unit, 1 + found.variance / n_users)
     used = np.flatnonzero(shared > 1e-5 * shared.max())
     # taken row by row: columns one after the other would be copied by every product with pairs
-    return found.values.take(used, axis=1) * np.sqrt(shared[used])
+    loading = found.values.take(used, axis=1)
+    loading *= np.sqrt(shared[used])
+    return loading
 
 
 def _in_l1(view: View, found: Directions, unit: float) -> FloatArray:

@@ -21,6 +21,8 @@ SIGNAL_DIRECTIONS = 4
 """Of how many it is kept how each stratum moves with them."""
 _BLOCK, _N_BLOCKS = 100, 4
 """The search is among so many vectors at a time: their products with each other are what it costs."""
+_AT_ONCE = 1024
+"""So many strata are looked at together: fresh memory for all costs more than the numbers in it."""
 _LEAST_NORM = 1e-12
 _LEAST_APART = 1e-8
 """By a smaller share of their size, which rounding hides in a square, strata of a cell do not move apart."""
@@ -77,9 +79,12 @@ class _Ways:
     def values(self, vectors: FloatArray) -> FloatArray:
         """Return the values of vectors of ways: shape (G + k, n) to (R, n)."""
         of_cells, of_stay = self._parts(vectors)
-        found = (of_cells / self.size[:, None])[self._strata.cell]
-        found *= self.root[:, None]
-        return found + self._apart @ of_stay
+        of_cells = of_cells / self.size[:, None]
+        found = np.empty((self.root.size, vectors.shape[1]))
+        for first in range(0, len(found), _AT_ONCE):
+            here = slice(first, first + _AT_ONCE)
+            found[here] = self.root[here, None] * of_cells[self._strata.cell[here]] + self._apart[here] @ of_stay
+        return found
 
     def cell_means(self, vectors: FloatArray) -> FloatArray:
         """Return the means over records by which vectors of ways move cells: shape (G + k, n) to (G, n)."""
@@ -125,9 +130,10 @@ def directions(view: View) -> Directions:
     start = np.sqrt(strata.records)[:, None] * (unordered.reshape(n_strata, n_vectors) + np.float64(0.5))
     vectors, moved, variance = _largest(ways.of(start), ways.covariance(view))
     moved /= np.sqrt(variance)
-    of_cells = ways.cell_means(moved)
+    of_cells, values = ways.cell_means(moved), ways.values(vectors)
+    values /= view.energy[:, None]
     return Directions(
-        values=ways.values(vectors) / view.energy[:, None],
+        values=values,
         variance=variance,
         gain=(view.day.occupancy.cell_records[:, None] * of_cells**2).sum(axis=0),
         of_cells=of_cells,

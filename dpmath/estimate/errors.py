@@ -33,11 +33,13 @@ def errors_of(estimate: Estimate, day: Day) -> tuple[OfFactors, OfFactors]:
     users = csr_array((of_pair, (occupancy.cell, occupancy.user)), shape=(occupancy.n_cells, occupancy.n_users))
     alone = joint.of_cells + (1 - ALIKE) * estimate.residual_part
     before, lasting = (of_coefficients(one.prior, joint.rows, day) for one in (joint.before, joint.lasting))
-    whole = OfFactors(replace(_with(before, joint.off, _seen(joint.before, joint), joint.known.T), alone=alone), users)
+    seen = _seen(joint.before, joint)
+    whole = OfFactors(replace(_with(before, joint.off, seen, joint.known.T), alone=alone), users)
     # of few users the sums may know more than the residuals that cells are said to have at least
     alone = alone + np.maximum(estimate.variance - whole.diagonal, 0.0)
     half, apart = (joint.known + joint.lasts).T / 2, (joint.known - joint.lasts).T / 2
-    lasting = _with(lasting, apart, _seen(joint.lasting, joint), half)
+    is_same = joint.lasting.gain is joint.before.gain
+    lasting = _with(lasting, apart, seen if is_same else _seen(joint.lasting, joint), half)
     nobody = csr_array((occupancy.n_cells, 1))
     return replace(whole, factors=replace(whole.factors, alone=alone)), OfFactors(lasting, nobody)
 

@@ -116,13 +116,13 @@ def told_by(view: View, taken: Sequence[Taken]) -> Told:
         HV-E3.
     """
     state, factors = view.state, view.state.factors
-    totals, seen_by_each = [], []
+    of_each, seen_by_each = [], []
     for one in taken:
         strata = view.strata.weighed(one.design.weight)
-        totals.append(one.design.loading * strata.pair_sums(one.design.weight)[:, None])
-        seen_by_each.append(strata.transposed_times(totals[-1], state.n_hexagons))
-    seen = np.column_stack(seen_by_each)
-    of_cells = view.strata.cell_sums(np.column_stack(totals))
+        totals = one.design.loading * strata.pair_sums(one.design.weight)[:, None]
+        of_each.append(strata.cell_sums(totals))
+        seen_by_each.append(strata.seen_by(totals, of_each[-1], state.n_hexagons))
+    seen, of_cells = np.column_stack(seen_by_each), np.column_stack(of_each)
     residual = view.residual_variance / factors["residual"]
     return Told(
         sums=np.concatenate([one.sums for one in taken]),
@@ -169,13 +169,14 @@ def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
     told = told_by(view, taken)
     scales, shocks = scales_after(view, told)
     expected, kept = _with_scales(view, told, scales, shocks)
-    likely = solved(expected, kept, taken)
+    today, turned, _, known = _with_cells(expected, kept, taken)
+    mean = _mean(expected, turned, known)
     wide = solved(*_with_scales(view, told, scales.widened(taken[-1].cut), shocks), taken)
-    off = wide.mean - likely.mean
+    off = wide.mean - mean
     joint = replace(wide.joint, off=np.column_stack([wide.joint.off, off]))
     variance = wide.variance + off**2
     state = expected.state.with_told(kept)
-    return replace(wide, view=likely.view, mean=likely.mean, variance=variance, state=state, joint=joint)
+    return replace(wide, view=replace(expected, today=today), mean=mean, variance=variance, state=state, joint=joint)
 
 
 def _with_scales(view: View, told: Told, scales: Scales, shocks: FloatArray) -> tuple[View, Told]:
@@ -208,10 +209,7 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
     rows, occupancy = view.rows, view.day.occupancy
     residual, of_cells = view.residual_variance, view.cell_variance
     alone = np.bincount(occupancy.cell, view.share_of_cell**2 * residual, occupancy.n_cells).astype(float)
-    today, turned = view.today.given(told.seen, _apart(view, told), told.sums)
-    own = [_of_cells(view, one.design, view.share_of_cell * residual, of_cells) for one in taken]
-    covariance = rows.times(turned.together) + np.column_stack(own)
-    known = solve_triangular(turned.root, covariance.T, lower=True)
+    today, turned, covariance, known = _with_cells(view, told, taken)
     lasting = view.state.known
     lasts = solve_triangular(turned.root, rows.times(lasting.times(told.seen)).T, lower=True)
     of_the_day = view.today.prior - lasting.prior
@@ -221,7 +219,7 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
     after = alone + np.maximum(before - (known**2).sum(axis=0) - alone, LEAST_VARIANCE) + (off**2).sum(axis=1)
     return Estimate(
         view=replace(view, today=today),
-        mean=np.clip(view.unbounded + known.T @ turned.innovation, 0.0, POINTS),
+        mean=_mean(view, turned, known),
         variance=after,
         variance_before=before,
         state=replace(view.state, told=(*view.state.told, told)),  # folding is for who keeps it
@@ -233,11 +231,24 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
     )
 
 
+def _with_cells(view: View, told: Told, taken: Sequence[Taken]) -> tuple[Known, Turned, FloatArray, FloatArray]:
+    """Return what is known of the coefficients with a day's sums, these as turned, and how cells go with both."""
+    today, turned = view.today.given(told.seen, _apart(view, told), told.sums)
+    residual = view.share_of_cell * view.residual_variance
+    own = [_of_cells(view, one.design, residual, view.cell_variance) for one in taken]
+    covariance = view.rows.times(turned.together) + np.column_stack(own)
+    return today, turned, covariance, solve_triangular(turned.root, covariance.T, lower=True)
+
+
+def _mean(view: View, turned: Turned, known: FloatArray) -> FloatArray:
+    return np.clip(view.unbounded + known.T @ turned.innovation, 0.0, POINTS)
+
+
 def _of_cells(view: View, design: Design, residual: FloatArray, of_cells: FloatArray) -> FloatArray:
     """Return the covariance of each cell with the sums by its own part and its pairs' residuals, shape (G, Q)."""
     shared = view.strata.pair_sums(design.weight * residual)
     total = view.strata.pair_sums(design.weight)
-    return view.strata.cell_sums(design.loading * (shared + of_cells[view.strata.cell] * total)[:, None])
+    return view.strata.weighted_sums(design.loading, shared + of_cells[view.strata.cell] * total)
 
 
 def _cuts(taken: Sequence[Taken], told: Told, turned: Turned) -> FloatArray:

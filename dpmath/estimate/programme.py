@@ -141,7 +141,7 @@ def _taken(view: View, asked: Asked, name: str, question: Question, answers: Exa
     if not isinstance(question, Measured):
         raise ValueError("the answers are not those of a measurement")
     done = as_measured(question.measurement)
-    done = replace(done, loading=done.loading * kept.share)
+    np.multiply(done.loading, kept.share, out=done.loading)  # they are many
     centre = question.measurement.centre * (POINTS / asked.value_range)
     sums = np.array([int(one) for one in answers], dtype=float) / RADIUS
     expected = (view.strata.pair_sums(done.weight) * (centre - view.state.centre)) @ done.loading

@@ -12,6 +12,8 @@ from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.rows import Rows
 from dpmath.estimate.told import Known
 
+_AT_ONCE = 256
+"""So many cells are looked at together: fresh memory for all strata costs more than the numbers in it."""
 _MOST = 64
 """A number of records has fewer bits."""
 
@@ -86,6 +88,14 @@ class Strata:
         """Return the sums over each cell's strata, shape (R, n) to (G, n)."""
         return np.asarray(self._of_cells @ of_strata)
 
+    def weighted_sums(self, of_strata: FloatArray, weight: FloatArray) -> FloatArray:
+        """Return the sums over each cell's strata times a weight of each, shapes (R, n) and (R,) to (G, n)."""
+        of_cells, parts = self._of_cells, []
+        for first in range(0, len(self.rows.common), _AT_ONCE):
+            here = slice(*np.searchsorted(self.cell, (first, first + _AT_ONCE)))
+            parts.append(of_cells[first : first + _AT_ONCE, here] @ (of_strata[here] * weight[here, None]))
+        return np.concatenate(parts) if parts else self.cell_sums(of_strata)
+
     def cell_means(self, of_strata: FloatArray) -> FloatArray:
         """Return the means over each cell's strata, weighted by records, shape (R, n) to (G, n)."""
         return self.cell_sums(of_strata * self.records[:, None]) / self.cell_sums(self.records)[:, None]
@@ -104,7 +114,11 @@ class Strata:
 
     def transposed_times(self, values: FloatArray, n_hexagons: int) -> FloatArray:
         """Return the transposed product: shape (R, n) of values to (S, n) of coefficients."""
-        found = self.rows.transposed_times(self.cell_sums(values), n_hexagons)
+        return self.seen_by(values, self.cell_sums(values), n_hexagons)
+
+    def seen_by(self, values: FloatArray, of_cells: FloatArray, n_hexagons: int) -> FloatArray:
+        """Return the same, if the sums of the values over each cell's strata are known, shape (G, n)."""
+        found = self.rows.transposed_times(of_cells, n_hexagons)
         found[self.of_stay] += self.stay.T @ values
         return found
 

@@ -21,5 +21,24 @@ def typical(day: Day, state: State, covariates: FloatArray, kind: int) -> tuple[
     Source:
         HV-E3.
     """
-    view = View.of(replace(day, kind=kind), state, covariates)
+    view = _seen(day, state, covariates, kind)
     return np.clip(view.expected, 0.0, POINTS), state.known.variances(view.rows)
+
+
+def typical_mean(day: Day, state: State, covariates: FloatArray, kind: int) -> FloatArray:
+    """Return the expected value alone, in points, shape (G,): its variance takes most of the time.
+
+    Args:
+        day: A day, whose cells are taken.
+        state: What is known, with coefficients for the day's hexagons.
+        covariates: The covariates of each cell, shape (G, n).
+        kind: The kind of day.
+
+    Source:
+        HV-E3.
+    """
+    return np.clip(_seen(day, state, covariates, kind).expected, 0.0, POINTS)
+
+
+def _seen(day: Day, state: State, covariates: FloatArray, kind: int) -> View:
+    return View.of(replace(day, kind=kind), state, covariates)

@@ -11,6 +11,7 @@ from city_days import (
     a_city,
     a_state,
     a_taken,
+    a_view,
     asked_of,
     dense,
     expected_error,
@@ -264,3 +265,13 @@ def test_values_reach_questions_only_through_noisy_answers(norm: Norm) -> None:
     next(mixed)
     for step, (question, _) in zip(one[1], one[1][1:], strict=False):
         assert same(mixed.send(step), question)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 10**6])
+def test_weighted_sums_of_strata_do_not_depend_on_how_many_cells_are_looked_at_together(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strata, rng = a_view(a_city()).strata, np.random.default_rng(3)
+    values, weight = rng.normal(size=(strata.cell.size, 5)), rng.normal(size=strata.cell.size)
+    monkeypatch.setattr("dpmath.estimate.strata._AT_ONCE", at_once)
+    assert (strata.weighted_sums(values, weight) == strata.cell_sums(values * weight[:, None])).all()

@@ -18,7 +18,7 @@ from dpmath.estimate.design import RADIUS, as_measured
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.questions import Measured, Questions
 from dpmath.estimate.state import POINTS
-from dpmath.estimate.typical import typical
+from dpmath.estimate.typical import typical, typical_mean
 from dpmath.joint.loadings import Loadings
 from tasks.base import schemas
 from tasks.base.config import Config
@@ -73,7 +73,7 @@ def estimate_frame(
     mean, variance = of_chosen(areas.mean), of_chosen(areas.variance)
     deviation = np.sqrt(variance)
     departing = departures(estimate, asked.day, parents_of(asked.day.names))
-    usual, _ = typical(asked.day, estimate.state, asked.covariates, asked.day.kind)
+    usual = typical_mean(asked.day, estimate.state, asked.covariates, asked.day.kind)
     share = np.clip(1 - variance / of_chosen(areas.variance_before), 0.0, 1.0)
     low, high = (np.clip(mean + side * HALF_WIDTH * deviation, 0.0, POINTS) for side in (-1, 1))
     return cells.select(
@@ -174,7 +174,10 @@ def measurement_frame(questions: Questions, asked: Asked, config: Config) -> pl.
     measured = [(one.measurement, answers) for one, answers in questions if isinstance(one, Measured)]
     for step, (measurement, answers) in enumerate(measured):
         design, row = as_measured(measurement), measurement.row
-        weights = design.loading * np.bincount(row, design.weight)[:, None] * POINTS / float(config.value.span)
+        weights = design.loading  # they are many, so nothing is copied
+        weights *= np.bincount(row, design.weight)[:, None]
+        weights *= POINTS
+        weights /= float(config.value.span)
         centre = measurement.centre.astype(np.float64) * (POINTS / measurement.value_range)
         strata = {
             "cell": occupancy.cell[np.unique(row, return_index=True)[1]].tolist(),
