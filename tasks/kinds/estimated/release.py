@@ -23,6 +23,7 @@ from tasks.account.chain import releases
 from tasks.account.said_first import WHOLE_DAY
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
+from tasks.base.freed_memory import keep_freed_memory
 from tasks.base.logs import warn
 from tasks.kinds.estimated.asked_day import Known, asked_of
 from tasks.kinds.estimated.laws import bin_counts, with_laws
@@ -44,6 +45,7 @@ def estimate_day(drawing: Drawing) -> Drawn:
     Raises:
         HexveilError: The private totals are of other pairs than the plan's.
     """
+    keep_freed_memory()
     date, plan, entries, config = drawing.date, drawing.plan, drawing.entries, drawing.config
     private = drawing.private("read/user_total")
     names = covariate_names(plan.cells)
