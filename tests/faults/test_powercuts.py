@@ -1,24 +1,32 @@
-"""A power cut at any moment: one release, one charge, no entry lost, and nothing that was seen is ever another."""
+"""A power cut at any moment: one release, one charge, no entry lost, and nothing that was seen is ever another.
 
+`make test` tries some hundred states that a cut may leave, `make test-slow` thousands.
+"""
+
+import os
 import random
 import re
 import shutil
+import stat
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import powercuts
 import pytest
+from made_once import made_once
 from powercuts import Cut, Recorder, State
 from present import CONFIG, LATER, lines_of, write
 from screened import N_BUSES, screen, write_day
 from support import DATE, Campaign, Dataset, Say, all_files, choose, examples, later_day
 from templates import TEMPLATES
 
-from tasks.account import ledger, private_files
+from tasks.account import ledger, ledger_file, private_files
 from tasks.account.amendments import amend_budget
 from tasks.account.chain import releases
 from tasks.account.presence_release import presence_releases
@@ -134,6 +142,11 @@ def second_estimate(dataset: Dataset) -> Callable[[], object]:
     return second_day(dataset)
 
 
+def day_of_sums(dataset: Dataset) -> Callable[[], object]:
+    choose(dataset, "clip-user")
+    return dataset.run_day
+
+
 def stopped_day(dataset: Dataset) -> Callable[[], object]:
     (dataset.folder / "raw" / "day.csv").unlink()
     write_day(dataset, N_BUSES)
@@ -167,11 +180,23 @@ def forgotten_day(dataset: Dataset) -> Callable[[], object]:
     return run
 
 
-SCENARIOS = (first_day, second_day, second_estimate, stopped_day, looser_budget, forgotten_day)
+SCENARIOS = {
+    first_day: 12,
+    second_day: 8,
+    second_estimate: 4,
+    day_of_sums: 12,
+    stopped_day: 30,
+    looser_budget: 30,
+    forgotten_day: 40,
+}
+"""How many states of each are tried in `make test`: fewer where the rest of a day takes long."""
+TRIED = [
+    *(pytest.param(scenario, few, id=scenario.__name__) for scenario, few in SCENARIOS.items()),
+    *(pytest.param(scenario, 700, id=f"{scenario.__name__}-700", marks=pytest.mark.slow) for scenario in SCENARIOS),
+]
 
 
-@examples(2, 700)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+@pytest.mark.parametrize(("scenario", "n_examples"), TRIED)
 def test_whatever_a_power_cut_leaves_is_released_once(
     scenario: Callable[[Dataset], Callable[[], object]],
     n_examples: int,
@@ -185,7 +210,7 @@ def test_whatever_a_power_cut_leaves_is_released_once(
     say(f"{sum(outcomes.values())} power cuts in {scenario.__name__} were made good: {in_words(outcomes)}")
 
 
-@examples(3, 700)
+@examples(80, 700)
 def test_so_it_is_where_presence_is_secret(n_examples: int, dataset: Dataset, campaign: Campaign, say: Say) -> None:
     dataset.config_file.write_text(CONFIG)
     config = load_presence(dataset.config_file)
@@ -208,13 +233,43 @@ def made_good(dataset: Dataset, commands: Commands, run: Callable[[], object], n
     with recorder.watching():
         run()
     outcomes = Counter[str]()
-    for cut in powercuts.cuts(recorder, n_examples, random.Random(seed)):
-        try:
-            outcomes[check(cut, powercuts.visible(recorder, cut.n_changes), dataset, commands, run)] += 1
-        except (AssertionError, HexveilError) as error:
-            names = sorted(cut.state)
-            raise AssertionError(f"seed {seed}, {cut.model}, after {cut.n_changes}: {error}; left: {names}") from error
+    with made_once():
+        for cut in powercuts.cuts(recorder, n_examples, random.Random(seed)):
+            try:
+                outcomes[check(cut, powercuts.visible(recorder, cut.n_changes), dataset, commands, run)] += 1
+            except (AssertionError, HexveilError) as error:
+                where = f"seed {seed}, {cut.model}, after {cut.n_changes}"
+                raise AssertionError(f"{where}: {error}; left: {sorted(cut.state)}") from error
     return outcomes
+
+
+class Forgetful:
+    """The module `os`, but it forgets to flush some of what is open."""
+
+    def __init__(self, is_forgotten: Callable[[int], bool]) -> None:
+        self._is_forgotten = is_forgotten
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+    def fsync(self, descriptor: int) -> None:
+        if not self._is_forgotten(os.fstat(descriptor).st_mode):
+            os.fsync(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("module", "is_forgotten"),
+    [(durable, stat.S_ISREG), (durable, stat.S_ISDIR), (ledger_file, stat.S_ISREG)],
+    ids=["of a file", "of a folder", "of the ledger"],
+)
+def test_a_missing_flush_is_found(
+    module: ModuleType, is_forgotten: Callable[[int], bool], busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TEMPLATES.begin(may_copy=False, alters=lambda: True)
+    run = day_of_sums(busy_dataset)
+    monkeypatch.setattr(module, "os", Forgetful(is_forgotten))
+    with pytest.raises(AssertionError, match=r"seed \d+, (journal|weak), after \d+"):
+        made_good(busy_dataset, commands_of(busy_dataset), run, SCENARIOS[day_of_sums])
 
 
 def in_words(outcomes: Counter[str]) -> str:

@@ -9,6 +9,7 @@ of a file that was not flushed may be the old one, the new one, a part of it, or
 import itertools
 import os
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ _WATCHED = (
 OF_ENGINE = (".duckdb", ".wal")
 """The engine flushes its own files, so they are as they were, or lost."""
 SHARE_WITHOUT_ENGINE = 0.2
+_FEWEST_ENGINES = 4
+"""From so many contents of the engine's files at least, if there are as many."""
 N_CONTENTS = 3
 """How often it is drawn what is left of the contents that were not flushed."""
 
@@ -213,7 +216,21 @@ def cuts(recorder: Recorder, most: int, rng: random.Random) -> list[Cut]:
                 if digest not in known:
                     known.add(digest)
                     found.append(Cut(model, n_changes, state))
-    return rng.sample(found, min(most, len(found)))
+    return _sample(found, most, rng)
+
+
+def _sample(found: list[Cut], most: int, rng: random.Random) -> list[Cut]:
+    """Return so many of some cuts, and if there are more, from few contents of the engine's files.
+
+    What is done with the same contents need be done once; another run of a test draws others.
+    """
+    groups = defaultdict[int, list[Cut]](list)
+    for cut in rng.sample(found, len(found)):
+        groups[hash(frozenset(item for item in cut.state.items() if item[0].endswith(OF_ENGINE)))].append(cut)
+    of_each = -(-most // _FEWEST_ENGINES)
+    some = [cut for group in groups.values() for cut in group[:of_each]]
+    others = [cut for group in groups.values() for cut in group[of_each:]]
+    return [*some, *others][:most]
 
 
 def left_at_the_end(recorder: Recorder) -> list[State]:
