@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tasks.base import warehouse
 from tasks.base.config import Config
 
-_HASHES_AT_ONCE = 1 << 26
+_HASHES_AT_ONCE = 1 << 27
 _SEEN_AGAIN = 1_000_000
 
 
@@ -44,7 +44,7 @@ def repeated(
 ) -> pl.DataFrame:
     """Return the hashes that more than one record has.
 
-    Half a GiB of hashes is sorted at once. More records are read in several parts. Each part has the hashes that leave
+    A GiB of hashes is sorted at once. More records are read in several parts. Each part has the hashes that leave
     one remainder when divided by the number of parts, so equal hashes are always in the same part.
 
     Args:
