@@ -56,6 +56,7 @@ def ask(
     """
     from tasks.answers.ask import ask as answer_to
     from tasks.answers.words import in_words
+    from tasks.output_formats.csv_text import csv_text
 
     if as_json and as_csv:
         raise HexveilError("give --json or --csv, not both")
@@ -82,7 +83,7 @@ def ask(
     if as_json:
         show.print_json({"rows": answer.table.to_dicts(), "notes": answer.notes})
     elif as_csv:
-        sys.stdout.write(answer.table.write_csv())
+        sys.stdout.write(csv_text(answer.table))
     else:
         out.print(show.table_of([in_words(row) for row in answer.table.iter_rows(named=True)]))
         for note in answer.notes:

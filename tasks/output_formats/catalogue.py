@@ -9,6 +9,7 @@ import polars as pl
 from tasks.base.frames import parquet_bytes
 from tasks.output_formats import geography, read_back
 from tasks.output_formats.columns import INSTANT
+from tasks.output_formats.csv_text import csv_text
 
 P = TypeVar("P")
 
@@ -58,7 +59,7 @@ class Format(Generic[P]):
 
 def csv_bytes(table: pl.DataFrame) -> bytes:
     """Return a table as CSV."""
-    return table.write_csv(datetime_format=INSTANT).encode()
+    return csv_text(table, INSTANT).encode()
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from tasks.base.config import Config
 from tasks.base.errors import BadInput, HexveilError
 from tasks.output_formats.catalogue import csv_bytes
 from tasks.output_formats.columns import share_above
+from tasks.output_formats.csv_text import as_text
 from tasks.output_formats.joint import JOINT, JOINT_SHARES
 
 ZONES, OUTLINES = "zones.csv", "zones.geojson"
@@ -111,6 +112,7 @@ def same_zones(text: bytes, expected: pl.DataFrame) -> bool:
         return False
     if found.schema != expected.schema or found.height != expected.height:
         return False
+    expected = as_text(expected)
     return all(
         (
             ((expected[name] - found[name]).abs() <= _NEAR * (1 + expected[name].abs())).fill_null(value=True).all()
