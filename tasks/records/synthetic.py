@@ -45,15 +45,21 @@ def located(east: FloatArray, north: FloatArray) -> tuple[FloatArray, FloatArray
 
 def _write_day(path: Path, date: dt.date) -> int:
     rng = np.random.default_rng([_SEED, date.toordinal()])
-    lines = _with_dirt(_day(date, rng), date, rng)
+    lines = _with_dirt(pings_of_day(date, rng), date, rng)
     header = "bus,time,lat,lon,speed_kmh\n"
     write_whole(path, gzip.compress((header + "\n".join(lines) + "\n").encode(), mtime=0), mode=0o644)
     return len(lines)
 
 
-def _day(date: dt.date, rng: np.random.Generator) -> pl.DataFrame:
-    """Return one row per ping of every bus, in order of time."""
-    routes = _routes(np.random.default_rng(_SEED))
+def pings_of_day(date: dt.date, rng: np.random.Generator, city: int = _SEED) -> pl.DataFrame:
+    """Return one row per ping of every bus, in order of time.
+
+    Args:
+        date: The local day.
+        rng: Of the day.
+        city: Seed of the routes.
+    """
+    routes = _routes(np.random.default_rng(city))
     midnight = dt.datetime.combine(date, dt.time(), ZoneInfo(TIMEZONE)).timestamp()
     buses = [
         _bus(f"bus-{route:02}-{bus:02}", points, bus / _BUSES_PER_ROUTE, midnight, date.weekday() < 5, rng)

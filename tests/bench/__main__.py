@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from tests.bench import large, map_tables, maps, measure, page, quantities, year, year_of_maps
+from tests.bench import answers, large, made_days, map_tables, maps, measure, page, quantities, year, year_of_maps
 from tests.bench.collection import measure_collection
 from tests.bench.days import Size
 from tests.bench.many_files import measure_many_files
@@ -111,6 +111,15 @@ def _quantities(effort: Effort) -> Numbers:
         yield "quantities", rows
 
 
+def _answers(effort: Effort) -> Numbers:
+    epsilons, n_draws, n_days = ((2,), 1, 4) if effort.quick else (answers.EPSILONS, effort.n_draws, made_days.N_LONG)
+    console.print(f"answers about areas and periods, {n_draws} draws", highlight=False)
+    rows = []
+    for row in answers.measure_answers(epsilons, n_draws, n_days):
+        rows.append(row)
+        yield "answers", rows
+
+
 def _scale(effort: Effort) -> Numbers:
     console.print("the estimate of large cities", highlight=False)
     yield "scale", measure_scale(SIZES_OF_CITIES[: 1 if effort.quick else None])
@@ -155,6 +164,7 @@ PARTS = {
     "backfill": _backfill,
     "maps": _maps,
     "quantities": _quantities,
+    "answers": _answers,
     "scale": _scale,
     "year_of_maps": _year_of_maps,
     "many_files": _many_files,

@@ -17,6 +17,7 @@ import h3
 import numpy as np
 import polars as pl
 
+from dpmath.core.occupancy import IntArray
 from tasks.base.config import Config
 from tasks.records.synthetic import TIMEZONE, located
 from tasks.upkeep.evaluate import evaluate_day
@@ -151,14 +152,33 @@ def _measured(date: dt.date, config: Config) -> Row:
     }
 
 
-def _write_day(quantity: Quantity, draw: int, date: dt.date) -> str:
-    """Write the records of a day, and return the file."""
+@dataclass(frozen=True)
+class Records:
+    """The records of a day, each of shape (n,).
+
+    Attributes:
+        user: Number of the user.
+        seconds: Since local midnight.
+        latitude: Of the place.
+        longitude: Of the place.
+        value: The value, within the quantity's bounds.
+    """
+
+    user: IntArray
+    seconds: FloatArray
+    latitude: FloatArray
+    longitude: FloatArray
+    value: FloatArray
+
+
+def records_of_day(quantity: Quantity, draw: int, date: dt.date, n_users: int = _N_USERS) -> Records:
+    """Return the records of a day in a city of a seed."""
     city, rng = np.random.default_rng([draw, 1]), np.random.default_rng([draw, 2, date.toordinal()])
-    likes = city.normal(0, _RADIUS_KM / 3, (_N_USERS, 4, 2))
-    every = np.exp(city.normal(np.log(90), 0.6, _N_USERS))
-    lasting = city.normal(size=_N_USERS)
-    days = [_of_user(likes[user], every[user], rng) for user in range(_N_USERS)]
-    user = np.repeat(np.arange(_N_USERS), [len(one) for one in days])
+    likes = city.normal(0, _RADIUS_KM / 3, (n_users, 4, 2))
+    every = np.exp(city.normal(np.log(90), 0.6, n_users))
+    lasting = city.normal(size=n_users)
+    days = [_of_user(likes[user], every[user], rng) for user in range(n_users)]
+    user = np.repeat(np.arange(n_users), [len(one) for one in days])
     seconds, east, north, stay = np.concatenate(days).T
     latitude, longitude = located(east, north)
     truth = Truth(
@@ -171,16 +191,22 @@ def _write_day(quantity: Quantity, draw: int, date: dt.date) -> str:
         chance=rng.random(user.size),
     )
     values = np.clip(quantity.values(truth), quantity.lower, quantity.upper)
+    return Records(user, seconds, latitude, longitude, values)
+
+
+def _write_day(quantity: Quantity, draw: int, date: dt.date) -> str:
+    """Write the records of a day, and return the file."""
+    records = records_of_day(quantity, draw, date)
     midnight = dt.datetime.combine(date, dt.time(), ZoneInfo(TIMEZONE)).timestamp()
     path = _FOLDER / "raw" / f"day_{date}.csv"
-    times = pl.Series(midnight + seconds).cast(pl.Int64)
+    times = pl.Series(midnight + records.seconds).cast(pl.Int64)
     pl.DataFrame(
         {
-            "user": [f"user{one}" for one in user],
+            "user": [f"user{one}" for one in records.user],
             "time": pl.from_epoch(times, "s").dt.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "lat": latitude.round(5),
-            "lon": longitude.round(5),
-            "value": values.round(2),
+            "lat": records.latitude.round(5),
+            "lon": records.longitude.round(5),
+            "value": records.value.round(2),
         }
     ).write_csv(path)
     return str(path)

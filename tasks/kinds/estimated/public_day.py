@@ -32,7 +32,7 @@ def public_day(date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, config:
         hexagon=hexagon.astype(np.int64),
         slot=slots_of(cells["slot_start"], config),
         names=names,
-        position=_positions(names),
+        position=hexagon_positions(names),
         spacing=h3.average_hexagon_edge_length(config.grid.h3_resolution) * math.sqrt(3),
         n_slots=n_slots_of(config),
         kind=kind_of_day(date, config),
@@ -62,7 +62,7 @@ def kind_of_day(date: dt.date, config: Config) -> int:
     return int(date.weekday() == 5)
 
 
-def _positions(names: np.ndarray) -> FloatArray:
+def hexagon_positions(names: np.ndarray) -> FloatArray:
     """Return where hexagons are, in kilometres in space. Distances are then the same at any place of the world."""
     degrees = np.array([h3.cell_to_latlng(h3.int_to_str(int(name))) for name in names])
     latitude, longitude = np.radians(degrees.reshape(-1, 2)).T
