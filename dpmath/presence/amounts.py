@@ -9,7 +9,9 @@ from dpmath.presence.basis import Basis, FloatArray
 from dpmath.presence.errors import Off
 from dpmath.presence.fields import Field, Learned
 from dpmath.presence.numbers import Numbers
-from dpmath.presence.priors import FIRST_ROUNDS, likelier
+from dpmath.presence.priors import FIRST_ROUNDS, likelier, taken_as
+
+_SIZES = np.linspace(-2.5, 1.5, 9)
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Told:
         of_slope: Variance of what a cell holds that comes of errors of the slope, shape (G,).
         of_day: Variance of the day's mean about the surface, above 0, shape (G,).
         alike: The part of that which the cells of a hexagon have in common, shape (G,).
+        spare: How much more of both intervals allow for, as it is not known well.
     """
 
     numbers: Numbers
@@ -31,6 +34,7 @@ class Told:
     of_slope: FloatArray
     of_day: FloatArray
     alike: FloatArray
+    spare: float = 1.0
 
     @property
     def varies(self) -> FloatArray:
@@ -61,9 +65,23 @@ def first_means_of(field: Field, basis: Basis, told: Told) -> Means:
     Source:
         HV-E23, HV-E26.
     """
+    field = likeliest_size(field, basis, told)
     for _ in range(FIRST_ROUNDS):
-        field = likelier(_learned(field, basis, told).field, basis).field(basis)
+        field = taken_as(field, likelier(_learned(field, basis, told).field, basis), basis)
     return means_of(field, basis, told)
+
+
+def likeliest_size(field: Field, basis: Basis, told: Told) -> Field:
+    """Return the field if variances, but the city's, were times whatever makes the numbers likeliest.
+
+    A factor of four costs as much as one standard deviation.
+
+    Source:
+        HV-E26.
+    """
+    tried = [taken_as(field, field.prior.times(4.0**size, but_city=True), basis) for size in _SIZES]
+    likely = [_learned(one, basis, told).log_likelihood - size**2 / 2 for one, size in zip(tried, _SIZES, strict=True)]
+    return tried[int(np.argmax(likely))]
 
 
 def likeliest_means(fields: Sequence[Field], basis: Basis, told: Told) -> Means:
@@ -102,12 +120,13 @@ def _means(field: Field, found: Learned, basis: Basis, told: Told) -> Means:
     mean = level + part * (held - expected) / slope
     left = 1 - part * (1 - kept)
     surprise = told.numbers.surprise(field, basis, slope, told.offset, varies)
-    alone = surprise * (left**2 * found.field.own_variance + left * (told.of_day - told.alike))
+    spare = surprise * told.spare * left
+    alone = surprise * left**2 * found.field.own_variance + spare * (told.of_day - told.alike)
     off = Off(
         np.sqrt(surprise) * left * found.left,
         found.field.covariance,
         np.zeros((left.size, 0)),
-        np.sqrt(surprise * left * told.alike),
+        np.sqrt(spare * told.alike),
         alone,
     )
     return Means(found.field, mean, off.variance(basis), off)

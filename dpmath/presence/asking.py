@@ -14,6 +14,7 @@ from dpmath.presence.counts import Users, expected_users
 from dpmath.presence.loadings import Wanted, whole_loadings
 from dpmath.presence.numbers import Numbers
 from dpmath.presence.questions import RECORD, Block, By, Check, Kept, Sums, Totals, share_centre
+from dpmath.presence.residuals import few
 from dpmath.presence.state import VALUES_OF_DAY, Asked, Known, State
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, least_error_weights
 
@@ -21,7 +22,7 @@ ALIKE = 0.2
 """The correlation of what a user differs by from others in two cells."""
 RADIUS = 1 << 20
 _LARGEST_LOADING = 1 << 60
-_FIRST = {"totals": 0.05, "users": 0.33, "values": 0.57, "kept": 0.02, "check": 0.03}
+_FIRST = {"totals": 0.15, "users": 0.28, "rough": 0.2, "values": 0.32, "kept": 0.02, "check": 0.03}
 _COUNTED = {"totals": 0.05, "users": 0.92, "kept": 0.03}
 _LATER = {"totals": 0.02, "users": 0.34, "values": 0.595, "kept": 0.018, "check": 0.027}
 """The part of a day's loss that each question takes."""
@@ -68,63 +69,90 @@ def counting(before: State, known: Known, asked: Asked, is_first: bool) -> Sums:
     return Sums(block, None, None, None, (asked.cap, asked.value_range), ball)
 
 
-def summing(before: State, users: Users, known: Known, asked: Asked, is_first: bool) -> Sums:
+def summing(before: State, users: Users, known: Known, asked: Asked, is_first: bool, is_rough: bool = False) -> Sums:
     """Return the question for records and values, made from the day's noisy numbers of users.
+
+    On a first day it is asked twice: roughly, and again about the centres that the first answers tell.
 
     Source:
         HV-L72, HV-E21, HV-E25.
     """
-    loss, basis = _loss(asked, "values", is_first), asked.basis
-    noise = _noise(loss)
+    loss = _loss(asked, "rough" if is_rough else "values", is_first)
+    count, size = _expected(before, users, asked)
     square = math.exp(2 * (USUAL_LOG_LENGTH - before.log_lengths[1]))
-    count = np.maximum(users.mean, _LEAST_USERS)
-    size = np.rint(RECORD * np.clip(before.records.level(basis), 1, asked.cap)) / RECORD
-    centre = np.rint(np.clip(before.values.level(basis), 0, asked.value_range))
-    of_records, of_values = before.records.variance(basis), before.values.variance(basis)
-    records, part = count * size, _SHARE_OF_RECORDS * square
-    energy = count / known.users * (before.records_variance + of_records)
-    unknown = of_records + before.records_variance / count
-    even = least_error_weights(unknown, count, energy, count**2, part, noise, _EVEN["values"])
-    amounts = Wanted(
+    part = _SHARE_OF_RECORDS * square
+    amount = _of_records(before, count, size, known, asked, part, _noise(loss))
+    value = _of_values(before, count, size, known, asked, square - part, _noise(loss))
+    ball = Ball(RADIUS, inverse_scale_within(loss, RADIUS), amount.n_sums + value.n_sums)
+    return Sums(None, amount, value, None, (asked.cap, asked.value_range), ball, is_rough)
+
+
+def _expected(before: State, users: Users, asked: Asked) -> tuple[FloatArray, FloatArray]:
+    """Return the users of each cell, and the records of each of them there, in whole 256ths."""
+    size = np.clip(before.records.level(asked.basis), 1, asked.cap)
+    return np.maximum(users.mean, _LEAST_USERS), np.rint(RECORD * size) / RECORD
+
+
+def _of_records(
+    before: State, count: FloatArray, size: FloatArray, known: Known, asked: Asked, square: float, noise: float
+) -> Block:
+    of_records, varies = before.records.variance(asked.basis), before.records_variance
+    energy = count / known.users * (varies + of_records)
+    even = least_error_weights(of_records + varies / count, count, energy, count**2, square, noise, _EVEN["values"])
+    wanted = Wanted(
         before.records,
-        basis,
+        asked.basis,
         count,
-        before.records_variance * count,
+        varies * count,
         np.ones_like(count),
         energy,
-        part,
+        square,
         noise,
         np.sqrt(even),
     )
+    loading = whole_loadings(wanted.chosen(), RADIUS * CUT / RECORD, _largest_loading(asked))
+    return Block(loading, (RECORD * size).astype(np.int64), SHIFT)
+
+
+def _of_values(
+    before: State, count: FloatArray, size: FloatArray, known: Known, asked: Asked, square: float, noise: float
+) -> Block:
+    of_values, records = before.values.variance(asked.basis), count * size
     energy = count / known.users * _energy(before, size, of_values)
-    varies = of_day(before, count, size)
-    even = least_error_weights(of_values + varies, records, energy, records, square - part, noise, _EVEN["values"])
-    values = Wanted(
-        before.values, basis, records, records**2 * varies, 1 / records, energy, square - part, noise, np.sqrt(even)
+    varies = of_day(before, count, records)
+    even = least_error_weights(of_values + varies, records, energy, records, square, noise, _EVEN["values"])
+    wanted = Wanted(
+        before.values,
+        asked.basis,
+        records,
+        records**2 * varies,
+        1 / records,
+        energy,
+        square,
+        noise,
+        np.sqrt(even),
     )
-    largest = _LARGEST_LOADING // (RECORD * asked.cap * asked.value_range * asked.grid.n_cells)
-    amount = whole_loadings(amounts.chosen(), RADIUS * CUT / RECORD, largest)
-    value = whole_loadings(values.chosen(), RADIUS * CUT, largest)
-    blocks = (
-        Block(amount, (RECORD * size).astype(np.int64), SHIFT),
-        Block(value, centre.astype(np.int64), SHIFT),
-    )
-    ball = Ball(RADIUS, inverse_scale_within(loss, RADIUS), amount.shape[1] + value.shape[1])
-    return Sums(None, *blocks, None, (asked.cap, asked.value_range), ball)
+    loading = whole_loadings(wanted.chosen(), RADIUS * CUT, _largest_loading(asked))
+    centre = np.rint(np.clip(before.values.level(asked.basis), 0, asked.value_range))
+    return Block(loading, centre.astype(np.int64), SHIFT)
 
 
-def of_day(before: State, users: FloatArray, size: FloatArray) -> FloatArray:
+def _largest_loading(asked: Asked) -> int:
+    return _LARGEST_LOADING // (RECORD * asked.cap * asked.value_range * asked.grid.n_cells)
+
+
+def of_day(before: State, users: FloatArray, records: FloatArray) -> FloatArray:
     """Return the variance of a day's mean value about the surface: the day's own part, and which users are there.
 
     Args:
         before: What is known before.
         users: Number of users in each cell, shape (G,).
-        size: Records a user in each cell, shape (G,).
+        records: Number of records in each cell, shape (G,).
 
     Source:
         HV-E23.
     """
-    return VALUES_OF_DAY * before.scale + (_of_user(before) + before.of_record / size) / users
+    return VALUES_OF_DAY * before.scale + _of_users(before, users) + before.residuals.of_record / records
 
 
 def of_users_alike(before: State, users: FloatArray) -> FloatArray:
@@ -133,12 +161,13 @@ def of_users_alike(before: State, users: FloatArray) -> FloatArray:
     Source:
         HV-E23.
     """
-    return ALIKE * _of_user(before) / users
+    return ALIKE * _of_users(before, users)
 
 
-def _of_user(before: State) -> float:
-    """Return what a user adds to the variance of a mean over one: more than its own, as few have most records."""
-    return (1 + before.records_variance / before.mean_records**2) * before.of_user
+def _of_users(before: State, users: FloatArray) -> FloatArray:
+    """Return what users add to the variance of a mean: more than if all had as many records, at most what one adds."""
+    uneven = 1 + before.records_variance / before.mean_records**2
+    return before.residuals.of_user * np.minimum(uneven / users, 1.0)
 
 
 def kept_of(counts: Counting, sums: Summing | None, totals: Totals, asked: Asked) -> Kept:
@@ -160,11 +189,10 @@ def check_of(before: State, sums: Summing, asked: Asked, is_first: bool) -> Chec
     Source:
         HV-L72.
     """
-    alike = before.values.variance(asked.basis) + before.of_user
-    expected = np.column_stack([alike, np.full_like(alike, before.of_record)])
+    alike = before.values.variance(asked.basis) + before.residuals.of_user
+    expected = np.column_stack([alike, np.full_like(alike, before.residuals.of_record)])
     whole: IntArray = np.maximum(np.rint(expected), 1).astype(np.int64)
-    of_cell = np.zeros(asked.grid.n_cells, dtype=np.int64)
-    return Check(of_cell, 1, sums.values.centre, whole, RADIUS, _ball(asked, "check", 2, is_first))
+    return Check(few(before.of_a_pair), sums.values.centre, whole, RADIUS, _ball(asked, "check", 4, is_first))
 
 
 _SPREAD_OF_MEANS = 0.05
@@ -198,32 +226,6 @@ def records_told(sums: Summing, numbers: Numbers, users: Users, before: State, u
     )
 
 
-def values_told(
-    sums: Summing,
-    numbers: Numbers,
-    records: FloatArray,
-    variance: FloatArray,
-    of_mean: FloatArray,
-    alike: FloatArray,
-    before: State,
-) -> Told:
-    """Return what answers tell of the day's mean values.
-
-    Args:
-        sums: The question.
-        numbers: The noisy numbers of ticks above the centres.
-        records: The day's records in each cell, shape (G,).
-        variance: Their variance, shape (G,).
-        of_mean: Variance of the day's mean about the surface, shape (G,).
-        alike: The part of that which the cells of a hexagon have in common, shape (G,).
-        before: What was known before.
-
-    Source:
-        HV-E23.
-    """
-    return Told(numbers, records, -records * sums.centre, variance * before.scale, of_mean, alike)
-
-
 def _ball(asked: Asked, name: str, n_sums: int, is_first: bool) -> Ball:
     return Ball(RADIUS, inverse_scale_within(_loss(asked, name, is_first), RADIUS), n_sums)
 
@@ -240,4 +242,6 @@ def _noise(loss: int) -> float:
 
 def _energy(before: State, size: FloatArray, unknown: FloatArray) -> FloatArray:
     """Return the mean square of a user's total about the centre."""
-    return (size**2 + before.records_variance) * (unknown + before.of_user) + size * before.of_record
+    return (size**2 + before.records_variance) * (
+        unknown + before.residuals.of_user
+    ) + size * before.residuals.of_record

@@ -17,6 +17,7 @@ from dpmath.presence.questions import Block, Check, Question, Sums
 Chosen = dict[str, IntArray]
 """By name, a row for each cell: of loadings a number if every cell has a sum of its own, else one for each sum."""
 _BLOCKS = ("users", "records", "values")
+_ROUGHLY = "roughly_"
 _EXPECTED = ("expected_of_user", "expected_of_record")
 
 
@@ -51,8 +52,11 @@ def with_chosen(question: Question, chosen: Chosen) -> Question:
     """
     try:
         if isinstance(question, Sums):
-            blocks = {name: _stored(name, block, chosen) for name, block in _blocks_of(question).items()}
-            n_sums = sum(block.loading.shape[1] for block in blocks.values())
+            blocks = {
+                name.removeprefix(_ROUGHLY): _stored(name, block, chosen)
+                for name, block in _blocks_of(question).items()
+            }
+            n_sums = sum(block.n_sums for block in blocks.values())
             return replace(question, **blocks, ball=replace(question.ball, n_sums=n_sums))
         if isinstance(question, Check):
             expected = np.column_stack([chosen[name] for name in _EXPECTED])
@@ -74,7 +78,8 @@ def _stored(name: str, block: Block, chosen: Chosen) -> Block:
 def _blocks_of(question: Question) -> dict[str, Block]:
     if not isinstance(question, Sums):
         return {}
-    return {name: getattr(question, name) for name in _BLOCKS if getattr(question, name) is not None}
+    prefix = _ROUGHLY if question.is_rough else ""
+    return {prefix + name: getattr(question, name) for name in _BLOCKS if getattr(question, name) is not None}
 
 
 def _centre(name: str) -> str:

@@ -23,6 +23,7 @@ _UNEVEN = 0.25
 _LEAST_SHARE = 0.1
 """No number of users is put below this share of what is expected."""
 _LEAST_USERS = 0.02
+_MOST_VARIANCE = 1.0
 _LEVELS = (0.5, 2.0)
 LEAST_OVERDISPERSION, MOST_OVERDISPERSION = 0.005, 0.3
 
@@ -57,8 +58,17 @@ def expected_users(field: Field, basis: Basis) -> tuple[FloatArray, FloatArray]:
         HV-E22.
     """
     variance = np.minimum(field.variance(basis), 3.0)
-    mean = np.exp(np.minimum(field.level(basis) + np.minimum(variance, 1.0) / 2, LARGEST_LOG))
+    mean = np.exp(np.minimum(field.level(basis) + half_variance(variance), LARGEST_LOG))
     return mean, mean**2 * variance
+
+
+def half_variance(variance: FloatArray) -> FloatArray:
+    """Return how far the logarithm of a mean is above the mean of logarithms.
+
+    Source:
+        HV-E22.
+    """
+    return np.minimum(variance, _MOST_VARIANCE) / 2
 
 
 def users_of(
@@ -169,7 +179,7 @@ def _of_day(
     """Return the day's numbers of users as the surface tells them, from sums over cells."""
     unknown = found.variance(basis)
     variance = np.minimum(unknown, 2.0)
-    mean = np.exp(np.minimum(level + np.minimum(variance, 1.0) / 2, LARGEST_LOG))
+    mean = np.exp(np.minimum(level + half_variance(unknown), LARGEST_LOG))
     of_day = mean + overdispersion * mean**2
     number, kept, left = numbers.corrected(mean, of_day)
     part = kept * mean * np.sqrt(variance / unknown)
@@ -192,13 +202,18 @@ def _first_level(field: Field, basis: Basis, numbers: Numbers) -> FloatArray:
 def _fitted(
     field: Field, basis: Basis, numbers: Numbers, overdispersion: float, level: FloatArray, most_steps: int
 ) -> tuple[FloatArray, Learned]:
-    """Return the most likely surface and what is known of it, by Gauss-Newton steps of a bounded length."""
-    found = None
+    """Return the surface and what is known of it, by Gauss-Newton steps of a bounded length.
+
+    Numbers are compared with means, not with the most likely levels: else what is not known is counted on top of what
+    was found, and there would be too many users.
+    """
+    found, half = None, half_variance(field.variance(basis))
     for _ in range(most_steps):
         level = np.clip(level, LEAST_LOG, LARGEST_LOG)
-        mean = np.exp(level)
+        mean = np.exp(np.minimum(level + half, LARGEST_LOG))
         of_day = mean + overdispersion * mean**2
         found = numbers.learned(field, basis, mean, mean - mean * level, of_day)
+        half = half_variance(found.variance(basis))
         step = np.clip(found.field.level(basis) - level, -_LONGEST_STEP, _LONGEST_STEP)
         level = level + step
         if np.abs(step).max() < _NO_STEP:

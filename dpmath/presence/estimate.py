@@ -4,34 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import gammaincinv  # not scipy.stats, which takes half a second to import
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means
 from dpmath.presence.as_asked import Summing
-from dpmath.presence.asking import of_day, of_users_alike, records_told, values_told
-from dpmath.presence.basis import FloatArray
+from dpmath.presence.asking import of_day, of_users_alike, records_told
+from dpmath.presence.ball import sigma
 from dpmath.presence.counts import Users
 from dpmath.presence.errors import Off
 from dpmath.presence.fields import Field
-from dpmath.presence.state import Asked, State
+from dpmath.presence.intervals import Number, harmonic
+from dpmath.presence.questions import Check
+from dpmath.presence.residuals import Residuals, residuals_learned
+from dpmath.presence.state import VALUES_OF_DAY, Asked, State
 from dpmath.presence.weights import lean_of
 
 _LEAST_RECORDS = 0.5
-_FACTORS_FIRST, _FACTORS_LATER = (0.2, 5.0), (0.7, 1.4)
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number of each cell, estimated.
-
-    Attributes:
-        mean: Shape (G,).
-        variance: Above 0, shape (G,).
-    """
-
-    mean: FloatArray
-    variance: FloatArray
 
 
 @dataclass(frozen=True)
@@ -86,19 +74,24 @@ class Day:
         number = users.mean * size
         return means, Number(number, users.mean**2 * means.variance + users.variance * size**2)
 
-    def values(self, residual: float, records: Number) -> Means:
-        """Return mean values, if the residuals' variance is a multiple of what it was."""
-        before = self.before
-        before = replace(before, of_user=before.of_user * residual, of_record=before.of_record * residual)
+    def values(self, residuals: Residuals, records: Number) -> Means:
+        """Return mean values, if residuals are like this."""
+        before = replace(self.before, residuals=residuals)
         number = np.maximum(records.mean, _LEAST_RECORDS)
-        mean = np.maximum(self.users.mean, _LEAST_RECORDS)
-        # of a number that is not known well, the mean of 1 over it is larger; and a cell that has a mean has a user
-        users = np.maximum(mean / (1 + np.minimum(self.users.variance / mean**2, 1.0)), 1.0)
-        of_mean = of_day(before, users, np.maximum(number / mean, 1.0))
+        users = harmonic(Number(np.maximum(self.users.mean, _LEAST_RECORDS), self.users.variance))
+        of_mean = of_day(before, users, harmonic(Number(number, records.variance)))
         _, numbers = self.sums.read(self.amounts, self.shares[0] * (1 + self.lean) / 2)
         alike = of_users_alike(before, users)
-        told = values_told(self.sums, numbers, number, records.variance, of_mean, alike, before)
+        # an error of the number of records goes with all that was not known of the mean
+        of_slope = records.variance * (before.values.variance(self.asked.basis) + of_mean)
+        spare = residuals.spare(before.mean_records)
+        told = Told(numbers, number, -number * self.sums.centre, of_slope, of_mean, alike, spare)
         return self._means("values", told)
+
+    def looked(self) -> State:
+        """Return what is known after a first look, of which it is not known how much the ball kept."""
+        a_user, records = self.records()
+        return replace(self.before, records=a_user.field, values=self.values(self.before.residuals, records).field)
 
     @property
     def lean(self) -> float:
@@ -110,60 +103,18 @@ class Day:
         """Whether nothing was known before."""
         return not self.paced
 
+    def residuals(self, check: Check, answers: ExactIntArray, records: Number) -> Residuals:
+        """Return how far users and records are from the map, from how far users' means are from the centres."""
+        before, basis, weight = self.before, self.asked.basis, self.users.mean
+        values = self.values(before.residuals, records).field
+        thought = float(np.average(before.values.variance(basis), weights=weight))
+        off = (values.level(basis) - self.sums.centre) ** 2 + values.variance(basis)
+        found = float(np.average(off, weights=weight)) + VALUES_OF_DAY * before.scale
+        noise = sigma(check.ball) ** 2
+        return residuals_learned(before.residuals, answers, noise, before.of_a_pair, check.few, (thought, found))
+
     def _means(self, name: str, told: Told) -> Means:
         basis = self.asked.basis
         if self.is_first:
             return first_means_of(getattr(self.before, name), basis, told)
         return likeliest_means(self.paced[name], basis, told)
-
-
-def residual_factor(day: Day, values: Means, answers: ExactIntArray) -> float:
-    """Return by how much residuals are larger than was thought, from how far users' means are from their centres.
-
-    Args:
-        day: The day's answers.
-        values: The day's mean values, with residuals as they were thought.
-        answers: The noisy answers to the question how far users' means are from the centres.
-
-    Source:
-        HV-E23.
-    """
-    before, weight = day.before, day.users.mean
-    far, number = answers.astype(np.float64)
-    ratio = 4 * float(np.clip(far / max(number, 1.0), 0.02, 0.98))
-    residual = before.of_user + before.of_record / before.mean_records
-    expected = ratio * (np.average(before.values.variance(day.asked.basis), weights=weight) + residual)
-    of_map = np.average((values.field.level(day.asked.basis) - day.sums.centre) ** 2 + values.variance, weights=weight)
-    least, most = _FACTORS_FIRST if day.is_first else _FACTORS_LATER
-    return float(np.clip((expected - of_map) / residual, least, most))
-
-
-def limits(number: Number, share: float) -> tuple[FloatArray, FloatArray]:
-    """Return between which numbers, at least 0, a count lies with a probability: those of a gamma distribution.
-
-    Args:
-        number: A count of each cell.
-        share: The probability, above 0 and below 1.
-
-    Returns:
-        The lower limits, rounded down, and the upper ones, rounded up, shapes (G,).
-
-    Source:
-        HV-E24.
-    """
-    return _quantile(number, (1 - share) / 2, -1), _quantile(number, (1 + share) / 2, 1)
-
-
-def at_least(number: Number, least: int, share: float = 0.9) -> np.ndarray:
-    """Return which cells hold at least so many with a probability, shape (G,).
-
-    Source:
-        HV-E24.
-    """
-    return _quantile(number, 1 - share, -1) >= least
-
-
-def _quantile(number: Number, probability: float, side: int) -> FloatArray:
-    shape = number.mean**2 / number.variance
-    found = gammaincinv(shape, probability) * (number.variance / number.mean)
-    return np.floor(found) if side < 0 else np.ceil(found)

@@ -33,9 +33,11 @@ class Prior:
         """The variance among cells: of all parts but the city's."""
         return sum(one for name, one in self.variance.items() if name != "city") + self.own
 
-    def times(self, factor: float) -> "Prior":
+    def times(self, factor: float, but_city: bool = False) -> "Prior":
         """Return the same in another unit, but for the level: all variances times a factor."""
-        return Prior(self.level, {name: factor * one for name, one in self.variance.items()}, factor * self.own)
+        found = {name: factor * one for name, one in self.variance.items()}
+        found |= {"city": self.variance["city"]} if but_city else {}
+        return Prior(self.level, found, factor * self.own)
 
     def field(self, basis: Basis) -> "Field":
         """Return what is known of a surface before anything is seen."""

@@ -18,8 +18,9 @@ from dpmath.presence.ball import SHARE_BITS, sigma
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.chosen import Chosen, apart, chosen_of, with_chosen
 from dpmath.presence.counts import Users, users_of, with_total
-from dpmath.presence.estimate import Day, Estimate, Number, residual_factor
-from dpmath.presence.questions import Kept, Question, noisy_answers
+from dpmath.presence.estimate import Day, Estimate
+from dpmath.presence.intervals import Number
+from dpmath.presence.questions import Check, Kept, Question, noisy_answers
 from dpmath.presence.state import Asked, Known, State, first_state
 from dpmath.presence.user_cells import UserCells
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, log_length_of
@@ -59,15 +60,19 @@ def programme(state: State | None, asked: Asked) -> Programme:
         users = users_of([users.before], basis, counts.counted(numbers, share.mean), before.overdispersion, users)
         users = with_total(users, share.mean, share.unsure, known.cells, known.cells_variance, basis)
         return _counted(before, users, share.mean, asked, is_first)
+    if is_first:
+        question, amounts = yield summing(before, users, known, asked, is_first, is_rough=True)
+        before = Day(asked, before, {}, users, Summing.of(question), amounts, (USUAL_SHARE, USUAL_SHARE)).looked()
     question, amounts = yield summing(before, users, known, asked, is_first)
     sums = Summing.of(question)
     kept = kept_of(counts, sums, totals, asked)
     of_users, of_records, of_cells = _shares(kept, (yield kept)[1], known)
-    _, far = yield check_of(before, sums, asked, is_first)
+    check = check_of(before, sums, asked, is_first)
+    _, far = yield check
     users = users_of([users.before], basis, counts.counted(numbers, of_users.mean), before.overdispersion, users)
     users = with_total(users, of_users.mean, of_users.unsure, known.cells, known.cells_variance, basis)
     day = Day(asked, before, tried, users, sums, amounts, (of_records.mean, of_cells.mean))
-    return _estimate(day, far, of_users.mean)
+    return _estimate(day, check, far, of_users.mean)
 
 
 @dataclass(frozen=True)
@@ -186,20 +191,22 @@ def _counted(before: State, users: Users, share: float, asked: Asked, is_first: 
     return Estimate(Number(users.mean, users.variance), nothing, nothing, users.off, users.off, after)
 
 
-def _estimate(day: Day, far: ExactIntArray, of_users: float) -> Estimate:
+def _estimate(day: Day, check: Check, far: ExactIntArray, of_users: float) -> Estimate:
     """Return the estimate from a day's answers, and what it leaves."""
     before, users = day.before, day.users
     a_user, records = day.records()
-    residual = residual_factor(day, day.values(1.0, records), far)
-    values = day.values(residual, records)
+    residuals = day.residuals(check, far, records)
+    values = day.values(residuals, records)
+    mean_records = float(np.clip(records.mean.sum() / users.mean.sum(), 1.0, day.asked.cap))
     after = replace(
         before,
         users=users.field,
         records=a_user.field,
         values=values.field,
         overdispersion=users.overdispersion,
-        of_user=before.of_user * residual,
-        of_record=before.of_record * residual,
+        mean_records=mean_records,
+        records_variance=before.records_variance * (mean_records / before.mean_records) ** 2,
+        residuals=residuals,
         log_lengths=(_length(before.log_lengths[0], of_users), _length(before.log_lengths[1], day.shares[0])),
     )
     after = after if day.is_first else after.learned(day.asked)

@@ -61,6 +61,11 @@ class Block:
     centre: IntArray
     shift: int
 
+    @property
+    def n_sums(self) -> int:
+        """Number of sums Q."""
+        return int(self.loading.shape[1])
+
     def fits(self, largest: int) -> bool:
         """Return whether sums of a user fit in 64 bits if no number is further than ``largest`` from its centre."""
         exact = csr_array(abs(self.loading).astype(np.float64))
@@ -91,6 +96,7 @@ class Sums:
         typical: The typical vector, shape (Q,); None for 0.
         limits: The cap and the range of values that the arithmetic must hold for.
         ball: The ball and the noise.
+        is_rough: Whether it is asked again about better centres.
 
     Raises:
         ValueError: A shape is wrong, or a sum might not fit in 64 bits whatever the records are.
@@ -105,12 +111,13 @@ class Sums:
     typical: IntArray | None
     limits: tuple[int, int]
     ball: Ball
+    is_rough: bool = False
 
     def __post_init__(self) -> None:
         """Check what the arithmetic relies on; the numbers checked are public."""
         blocks, (cap, value_range) = self.blocks, self.limits
         _check.at_least(1, cap=cap, value_range=value_range, n_blocks=len(blocks))
-        if sum(block.loading.shape[1] for block, _ in blocks) != self.ball.n_sums:
+        if sum(block.n_sums for block, _ in blocks) != self.ball.n_sums:
             raise ValueError("the blocks must have as many sums as the ball")
         for block, largest in blocks:
             if block.centre.shape != (block.loading.shape[0],) or block.loading.dtype != np.int64:
@@ -237,26 +244,23 @@ class Kept:
 
 @dataclass(frozen=True)
 class Check:
-    """How far users' means are from what was expected: the squares over what was expected of them, by class of cells.
+    """How far users' means are from what was expected, squared, in cells with few records of the user and with many.
 
-    The vector of a user has for each class the sum over the user's cells of min(square, 4 expected)/(4 expected),
-    weighted, and the number of such cells, weighted the same; both over the root of the number of the user's cells.
+    The vector of a user has for each of the two the sum over such cells of min(square, 4 expected)/(4 expected), and
+    their number, both weighted, over the root of the number of the user's cells.
 
     Attributes:
-        of_cell: The class of each cell, shape (G,), 0 to n_classes - 1.
-        n_classes: Number of classes.
+        few: Up to how many records of a user in a cell are few.
         centre: What each cell's mean is compared with, in ticks, shape (G,).
-        expected: The expected square of the difference, in ticks^2: a part for all and one over the records, shape
-            (G, 2), at least 1 each.
+        expected: The expected square of that, in ticks^2: a part, and one over the records; shape (G, 2), at least 1.
         weight: What a cell counts, at least 1.
-        ball: The ball and the noise, of 2 n_classes sums.
+        ball: The ball and the noise, of 4 sums.
 
     Source:
         HV-L71.
     """
 
-    of_cell: IntArray
-    n_classes: int
+    few: int
     centre: IntArray
     expected: IntArray
     weight: int
@@ -270,12 +274,9 @@ class Check:
         weight = np.floor(self.weight / root).astype(np.int64)[day.user]
         square = np.minimum(far.astype(np.float64) ** 2 / (4.0 * expected), 1.0)
         part = np.floor(weight * square).astype(np.int64)
-        row, column = (
-            np.tile(day.user, 2),
-            np.concatenate([self.of_cell[day.cell], self.n_classes + self.of_cell[day.cell]]),
-        )
-        shape = (day.n_users, 2 * self.n_classes)
-        return csr_array((np.concatenate([part, weight]), (row, column)), shape=shape)
+        of_many = (day.n_records > self.few).astype(np.int64)
+        at = np.tile(day.user, 2), np.concatenate([of_many, of_many + 2])
+        return csr_array((np.concatenate([part, weight]), at), shape=(day.n_users, 4))
 
 
 def share_centre(share: float) -> int:

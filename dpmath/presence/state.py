@@ -8,10 +8,12 @@ from dpmath.core import _check
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.presence.basis import Basis, Grid, basis_of
 from dpmath.presence.fields import Field, Prior, paced
+from dpmath.presence.intervals import Number
 from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.questions import Totals
+from dpmath.presence.residuals import Residuals
 
-MODEL = 3
+MODEL = 4
 """Number of the model. Raise it whenever an estimate from the same questions and answers changes: releases of another
 are not learned from, and are not made again."""
 SURFACES = ("users", "records", "values")
@@ -135,8 +137,7 @@ class State:
         mean_cells: Cells a user, at most, as the days so far tell.
         mean_records: Records a user and cell.
         records_variance: Their variance within a cell.
-        of_user: Variance of a user's mean in a cell about the map's.
-        of_record: Variance of a record about its user's mean.
+        residuals: How far users and records are from the map.
         log_lengths: How much longer users' vectors were than meant, in the two balls; see ``weights``.
     """
 
@@ -147,8 +148,7 @@ class State:
     mean_cells: float
     mean_records: float
     records_variance: float
-    of_user: float
-    of_record: float
+    residuals: Residuals
     log_lengths: tuple[float, float]
 
     @property
@@ -156,10 +156,15 @@ class State:
         """The variance of the map of values."""
         return self.values.prior.total
 
+    @property
+    def of_a_pair(self) -> Number:
+        """The records of a user in a cell, shape (1,)."""
+        return Number(np.array([self.mean_records]), np.array([self.records_variance]))
+
     def a_day_later(self, asked: Asked) -> "State":
         """Return what is known a day later, before anything is asked."""
         fields = {name: getattr(self, name).a_day_later(asked.basis) for name in asked.surfaces}
-        return replace(self, **fields)
+        return replace(self, **fields, residuals=self.residuals.a_day_later())
 
     def most_cells(self, asked: Asked) -> int:
         """Return how many cells of a user count in totals: many times the mean, or users with many would be missed."""
@@ -222,8 +227,7 @@ def first_state(known: Known, asked: Asked) -> State:
         mean_cells=0.0,
         mean_records=mean,
         records_variance=variance,
-        of_user=_OF_USER * spread**2,
-        of_record=_OF_RECORD * spread**2,
+        residuals=Residuals.guessed(_OF_USER * spread**2, _OF_RECORD * spread**2),
         log_lengths=(0.0, 0.0),
     )
 

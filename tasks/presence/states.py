@@ -11,6 +11,7 @@ from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.basis import PARTS, Grid
 from dpmath.presence.fields import Field, Prior
 from dpmath.presence.programme import Answered, asked_again, programme
+from dpmath.presence.residuals import Residuals
 from dpmath.presence.state import MODEL, SURFACES, Asked, State, asked_of
 from tasks.account import private_files
 from tasks.account.entry import Entry
@@ -27,7 +28,7 @@ ANSWERS = "answers.parquet"
 AREA = "area.json"
 """The published file of the hexagons of the public area."""
 _PARTS = ("mean", "covariance", "own", "own_variance")
-_NUMBERS = ("overdispersion", "mean_cells", "mean_records", "records_variance", "of_user", "of_record")
+_NUMBERS = ("overdispersion", "mean_cells", "mean_records", "records_variance")
 _SAME = ("grid", "value", "statistics")
 """The settings that a state is for, with cap and time zone. If one of them changes, the estimate begins anew."""
 _MOST_KEPT = 3
@@ -144,6 +145,8 @@ def packed(state: State) -> bytes:
     fields = {name: getattr(state, name) for name in SURFACES}
     arrays = {f"{name}.{part}": getattr(field, part) for name, field in fields.items() for part in _PARTS}
     arrays |= {f"{name}.prior": _prior_numbers(field) for name, field in fields.items()}
+    residuals = state.residuals
+    arrays |= {"residuals": np.array([residuals.of_user, residuals.of_record]), "unsure": residuals.covariance}
     numbers = np.array([*(getattr(state, name) for name in _NUMBERS), *state.log_lengths])
     buffer = BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays, numbers=numbers)
@@ -154,7 +157,9 @@ def _unpacked(content: bytes) -> State:
     with np.load(BytesIO(content)) as stored:
         surfaces = {name: _field(stored, name) for name in SURFACES}
         *numbers, users, values = stored["numbers"].tolist()
-    return State(**surfaces, **dict(zip(_NUMBERS, numbers, strict=True)), log_lengths=(users, values))
+        (of_user, of_record), unsure = stored["residuals"].tolist(), stored["unsure"]
+    named = dict(zip(_NUMBERS, numbers, strict=True))
+    return State(**surfaces, **named, residuals=Residuals(of_user, of_record, unsure), log_lengths=(users, values))
 
 
 def _prior_numbers(field: Field) -> np.ndarray:

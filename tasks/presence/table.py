@@ -9,7 +9,8 @@ import numpy as np
 import pandera.polars as pa
 import polars as pl
 
-from dpmath.presence.estimate import Estimate, Number, at_least, limits
+from dpmath.presence.estimate import Estimate
+from dpmath.presence.intervals import Number, at_least, limits
 from tasks.base import schemas
 from tasks.presence.config import PresenceConfig
 

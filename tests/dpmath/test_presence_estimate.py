@@ -9,14 +9,15 @@ from scipy.sparse import csr_array
 from scipy.stats import multivariate_normal
 
 from dpmath.core.currency import Concentrated
-from dpmath.presence.amounts import Told, first_means_of, likeliest_means, means_of
+from dpmath.presence.amounts import Told, first_means_of, likeliest_means, likeliest_size, means_of
 from dpmath.presence.ball import Ball, sigma
 from dpmath.presence.basis import Basis, Grid, basis_of
 from dpmath.presence.chosen import chosen_of
 from dpmath.presence.counts import users_of, with_total
 from dpmath.presence.errors import Off, errors_of, loadings_of
-from dpmath.presence.estimate import Estimate, Number, at_least, limits
+from dpmath.presence.estimate import Estimate
 from dpmath.presence.fields import Field, Prior, Seen, learned, of_rows, paced
+from dpmath.presence.intervals import Number, at_least, limits
 from dpmath.presence.loadings import Wanted, is_of_own, whole_loadings
 from dpmath.presence.numbers import OfCells, OfSums, directions, left_over
 from dpmath.presence.priors import likelier, taken_as
@@ -333,6 +334,25 @@ def test_means_follow_sums_without_noise_and_surprise_widens_them() -> None:
     assert wide.total > 3 * a_prior().total, "a first day learns how variable the map is"
 
 
+@pytest.mark.theorem("HV-E23")
+@pytest.mark.parametrize("size", [0.25, 4.0])
+def test_a_first_look_finds_the_size_of_the_map_before_its_parts(size: float) -> None:
+    """Of maps drawn with another size than was thought, the likeliest one is nearer to it in nine of ten."""
+    grid, basis = small()
+    n, prior, rng = grid.n_cells, a_prior(), np.random.default_rng(11)
+    nearer = []
+    for _ in range(20):
+        true = prior.times(size**2, but_city=True)
+        level = np.linalg.cholesky(basis.covariance(true.variance)) @ rng.normal(size=basis.matrix.shape[1])
+        number = basis.matrix @ level + np.sqrt(true.own) * rng.normal(size=n)
+        slope, offset, of_slope, of_day, alike = (np.full(n, one) for one in (1.0, 0.0, 1e-9, 0.01, 0.0))
+        told = Told(OfCells(number, np.full(n, 0.01)), slope, offset, of_slope, of_day, alike)
+        found = likeliest_size(prior.field(basis), basis, told).prior
+        assert found.variance["city"] == prior.variance["city"]
+        nearer.append(abs(np.log(found.total / true.total)) < abs(np.log(prior.total / true.total)))
+    assert np.mean(nearer) >= 0.9
+
+
 @pytest.mark.theorem("HV-E25")
 def test_sums_over_cells_teach_what_a_dense_gaussian_posterior_says() -> None:
     grid, basis = small()
@@ -472,11 +492,13 @@ def first_day() -> Answered:
 def test_what_was_asked_counts_where_another_processor_would_turn_directions(first_day: Answered) -> None:
     """Directions of the other sign ask for the same. They are read as they were asked, at no other cost."""
     chosen = chosen_of(first_day.questions)
-    assert chosen["values"].shape[1] > 20
-    signs = np.where(np.arange(chosen["values"].shape[1]) % 3, 1, -1)
+    assert chosen["roughly_values"].shape[1] > 20
+    signs = np.where(np.arange(chosen["roughly_values"].shape[1]) % 3, 1, -1)
     answers = list(first_day.answers)
     answers[2] = answers[2] * np.concatenate([np.ones(len(answers[2]) - len(signs), dtype=np.int64), signs])
-    turned = asked_again(programme(None, asked_at("2")), chosen | {"values": chosen["values"] * signs}, answers)
+    turned = asked_again(
+        programme(None, asked_at("2")), chosen | {"roughly_values": chosen["roughly_values"] * signs}, answers
+    )
     assert turned.apart == 0
     assert turned.loss(CURRENCY) == first_day.loss(CURRENCY)
     assert np.allclose(turned.estimate.mean.mean, first_day.estimate.mean.mean, rtol=1e-9)
@@ -489,17 +511,17 @@ def test_other_questions_than_follow_are_seen_and_none_costs_more_or_breaks_the_
     first_day: Answered,
 ) -> None:
     chosen, steps = chosen_of(first_day.questions), lambda: programme(None, asked_at("2"))
-    for name in ("users", "values", "values_centre", "records_centre"):
+    for name in ("users", "values", "values_centre", "records_centre", "roughly_values"):
         found = asked_again(steps(), chosen | {name: chosen[name] - chosen[name] // 8}, first_day.answers)
         assert found.apart > 0.05
         assert found.loss(CURRENCY) == first_day.loss(CURRENCY)
     assert asked_again(steps(), chosen | {"values_centre": chosen["values_centre"] + 1}, first_day.answers).apart == 0
-    values = chosen["values"]
+    rough = chosen["roughly_values"]
     for other in (
-        {"values": values[:, :-1]},
-        {"values": values[:-1]},
-        {"values": values[:, :, None]},
-        {"values": np.full_like(values, 1 << 61)},
+        {"roughly_values": rough[:, :-1]},
+        {"roughly_values": rough[:-1]},
+        {"roughly_values": rough[:, :, None]},
+        {"roughly_values": np.full_like(rough, 1 << 61)},
         {"values_centre": chosen["values_centre"] - VALUE_RANGE},
         {"values_centre": np.full_like(chosen["values_centre"], VALUE_RANGE + 1)},
         {"expected_of_user": np.zeros_like(chosen["expected_of_user"])},
@@ -544,7 +566,7 @@ def test_a_day_without_anybody_is_asked_and_estimated_like_any_other() -> None:
     asked = asked_at("1")
     answered = asked_for_real(programme(None, asked), nobody(), np.random.default_rng(3).bytes)
     found, answers = answered.estimate, answered.answers
-    assert len(answers) == 5
+    assert len(answers) == 6
     later = asked_for_real(programme(found.state, asked), nobody(), np.random.default_rng(4).bytes).estimate
     for number in (found.n_users, found.n_records, found.mean, later.n_users):
         assert np.all(np.isfinite(number.mean))

@@ -45,14 +45,13 @@ def questions(
     users, records, values_block = blocks
     sums = Sums(users, records, values_block, rng.integers(-size, size + 1, n_sums), (cap, most), ball(n_sums, radius))
     values = Sums(None, None, blocks[2], None, (cap, most), ball(int(widths[2]), radius))
-    of_cell = rng.integers(0, 2, n_cells)
     expected = rng.integers(1, 9, (n_cells, 2))
     return [
         sums,
         values,
         Totals(radius, 2, 3, True, ball(6, radius)),
         Kept(((sums, "cells"), (values, "records")), 2, 3, share_centre(0.85), ball(2, radius)),
-        Check(of_cell, 2, rng.integers(0, most + 1, n_cells), expected, 2 * radius, ball(4, radius)),
+        Check(int(rng.integers(1, cap + 1)), rng.integers(0, most + 1, n_cells), expected, 2 * radius, ball(4, radius)),
     ]
 
 

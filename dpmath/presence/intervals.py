@@ -1,0 +1,76 @@
+"""Counts that are known but for an error, as numbers of a gamma distribution: between what they lie, and more."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaincinv  # not scipy.stats, which takes half a second to import
+
+from dpmath.presence.basis import FloatArray
+
+_PLACES = 16
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of each cell, estimated.
+
+    Attributes:
+        mean: Shape (G,).
+        variance: Above 0, shape (G,).
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+
+
+def quantiles(number: Number) -> FloatArray:
+    """Return numbers that a count is as likely to be one as another of, from the least to the most, shape (n, G).
+
+    Source:
+        HV-E24.
+    """
+    return np.array([_at(number, (one + 0.5) / _PLACES) for one in range(_PLACES)])
+
+
+def harmonic(number: Number) -> FloatArray:
+    """Return one over the mean of one over a count, if it is at least 1, shape (G,).
+
+    Source:
+        HV-E24.
+    """
+    return np.asarray(_PLACES / (1 / np.maximum(quantiles(number), 1.0)).sum(axis=0))
+
+
+def limits(number: Number, share: float) -> tuple[FloatArray, FloatArray]:
+    """Return between which numbers, at least 0, a count lies with a probability: those of a gamma distribution.
+
+    Args:
+        number: A count of each cell.
+        share: The probability, above 0 and below 1.
+
+    Returns:
+        The lower limits, rounded down, and the upper ones, rounded up, shapes (G,).
+
+    Source:
+        HV-E24.
+    """
+    return _quantile(number, (1 - share) / 2, -1), _quantile(number, (1 + share) / 2, 1)
+
+
+def at_least(number: Number, least: int, share: float = 0.9) -> np.ndarray:
+    """Return which cells hold at least so many with a probability, shape (G,).
+
+    Source:
+        HV-E24.
+    """
+    return _quantile(number, 1 - share, -1) >= least
+
+
+def _quantile(number: Number, probability: float, side: int) -> FloatArray:
+    found = _at(number, probability)
+    return np.floor(found) if side < 0 else np.ceil(found)
+
+
+def _at(number: Number, probability: float) -> FloatArray:
+    shape = number.mean**2 / number.variance
+    return np.asarray(gammaincinv(shape, probability) * (number.variance / number.mean))
