@@ -12,7 +12,19 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from tests.bench import answers, large, made_days, map_tables, maps, measure, page, quantities, year, year_of_maps
+from tests.bench import (
+    answers,
+    large,
+    made_days,
+    map_tables,
+    maps,
+    measure,
+    page,
+    quantities,
+    secret_presence,
+    year,
+    year_of_maps,
+)
 from tests.bench.collection import measure_collection
 from tests.bench.days import Size
 from tests.bench.many_files import measure_many_files
@@ -120,6 +132,15 @@ def _answers(effort: Effort) -> Numbers:
         yield "answers", rows
 
 
+def _presence(effort: Effort) -> Numbers:
+    console.print("cities whose users' presence is secret", highlight=False)
+    cities = [city for city in secret_presence.CITIES if city.is_here]
+    epsilons, rows = ((2,) if effort.quick else secret_presence.EPSILONS), []
+    for row in secret_presence.measure_presence(cities[1:2] if effort.quick else cities, epsilons, effort.n_draws):
+        rows.append(row)
+        yield "presence", rows
+
+
 def _scale(effort: Effort) -> Numbers:
     console.print("the estimate of large cities", highlight=False)
     yield "scale", measure_scale(SIZES_OF_CITIES[: 1 if effort.quick else None])
@@ -165,6 +186,7 @@ PARTS = {
     "maps": _maps,
     "quantities": _quantities,
     "answers": _answers,
+    "presence": _presence,
     "scale": _scale,
     "year_of_maps": _year_of_maps,
     "many_files": _many_files,

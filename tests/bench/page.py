@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from tests.bench import answers, large, map_tables, quantities, tables, year, year_of_maps
+from tests.bench import answers, large, map_tables, quantities, secret_presence, tables, year, year_of_maps
 from tests.bench.peers.run import CELLS_PER_USER, PEERS, RECORDS_PER_CELL
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
@@ -93,11 +93,13 @@ def read_months(out: Path) -> pl.DataFrame:
 def tables_of_docs(out: Path) -> dict[str, tuple[str, pl.DataFrame]]:
     """Return the tables that stand in the documentation beside those of the maps, each with what it shows."""
     days, kinds, files, asked = (_read(out, name) for name in ("large", "quantities", "many_files", "answers"))
+    secret = _read(out, "presence")
     return {
         "year": ("Means over the days of each month", read_months(out)),
         "large": ("Medians", large.table(days) if days.height else days),
         "quantities": (quantities.caption(kinds), quantities.table(kinds)) if kinds.height else ("", kinds),
         "answers": (answers.caption(asked), answers.table(asked)) if asked.height else ("", asked),
+        "presence": (secret_presence.caption(secret), secret_presence.table(secret)) if secret.height else ("", secret),
         "many_files": (
             "CPU seconds to read a day, the fastest of the runs",
             files.with_columns(pl.col(pl.Float64).round(2)),
