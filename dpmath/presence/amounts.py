@@ -11,7 +11,7 @@ from dpmath.presence.fields import Field, Learned
 from dpmath.presence.numbers import Numbers
 from dpmath.presence.priors import FIRST_ROUNDS, likelier, taken_as
 
-_SIZES = np.linspace(-2.5, 1.5, 9)
+_SIZES = np.arange(-2.0, 2.0)
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,13 @@ def taken_as(field: Field, prior: Prior, basis: Basis) -> Field:
     """
     before, after = (basis.precision(one.variance) for one in (field.prior, prior))
     known, _ = field.precision
-    covariance, _ = inverse_of(known - before + after)
+    precision = known - before + after
+    covariance, log_covariance = inverse_of(precision)
     pull = known @ field.mean - before @ field.prior.mean(basis) + after @ prior.mean(basis)
     own_variance = 1 / (1 / field.own_variance - 1 / field.prior.own + 1 / prior.own)
     own = own_variance / field.own_variance * field.own
-    return replace(
+    found = replace(
         field, mean=covariance @ pull, covariance=covariance, own=own, own_variance=own_variance, prior=prior
     )
+    vars(found)["precision"] = precision, -log_covariance  # is at hand, and takes as long as all else
+    return found
