@@ -137,6 +137,8 @@ def directions(
     value, vector = value[told], vector[:, told]
     one = np.ones_like(value)
     squares = least_error_weights(value, one, one, one, budget, noise)
+    if not squares.any():  # of a surface that is known to be nearly 0 none tells anything, but one must be asked
+        squares[-1] = budget
     asked = squares > 0
     parts = basis.matrix @ (of_field @ vector[:, asked])
     return np.asarray(parts) * np.sqrt(squares[asked] / value[asked]) * (slope / energy)[:, None]

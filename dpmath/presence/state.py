@@ -3,10 +3,12 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import logsumexp
 
 from dpmath.core import _check
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.presence.basis import Basis, Grid, basis_of
+from dpmath.presence.counts import half_variance
 from dpmath.presence.fields import Field, Prior, paced
 from dpmath.presence.intervals import Number
 from dpmath.presence.priors import likelier, taken_as
@@ -36,6 +38,8 @@ _SPREAD_OF_CENTRES, _USUAL_SPREAD = 0.3, 3
 """Before anything is asked: the deviation of the mean value over the range; the spread is 2^-3 of the range, give or
 take a half."""
 _LEAST_SPREAD = 0.2
+_FAR, _CLEAR = 1.0, 3.0
+"""Of the log of all users, and deviations of the noise: a day so far from what was expected begins at its total."""
 _KM_A_DAY = 300
 """As far as a taxi drives: were its cells cut off, all would be taken for fewer, and fewer still the next day."""
 _OVER_MEAN = 8
@@ -174,6 +178,20 @@ class State:
         """Return the state with the cells a user that a day's totals tell of."""
         most = (known.cells + 2 * known.cells_variance**0.5) / known.users
         return replace(self, mean_cells=max(self.mean_cells, most))
+
+    def at_level(self, known: Known, asked: Asked) -> "State":
+        """Return the state with users at the level of a day's totals, if they are clearly far from what was expected.
+
+        Else a surface that once fell far below all users would be asked about in vain.
+        """
+        basis, field = asked.basis, self.users
+        expected = float(logsumexp(field.level(basis) + half_variance(field.variance(basis))))
+        off = float(np.log(known.cells)) - expected
+        if abs(off) < _FAR or known.cells**2 * np.expm1(-off) ** 2 < _CLEAR**2 * known.cells_variance:
+            return self
+        city = np.arange(field.mean.size) == basis.part["city"].start
+        unsure = field.covariance + known.cells_variance / known.cells**2 * np.outer(city, city)
+        return replace(self, users=replace(field, mean=field.mean + off * city, covariance=unsure))
 
     def paced(self, asked: Asked, later: "State") -> dict[str, list[Field]]:
         """Return what is known a day later of each surface, if it moves as it did, slower or faster.

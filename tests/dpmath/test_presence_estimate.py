@@ -22,7 +22,7 @@ from dpmath.presence.loadings import Wanted, is_of_own, whole_loadings
 from dpmath.presence.numbers import OfCells, OfSums, directions, left_over
 from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.programme import Answered, asked_again, asked_for_real, programme
-from dpmath.presence.state import Asked, asked_of
+from dpmath.presence.state import Asked, Known, asked_of
 from dpmath.presence.tilted import tilted
 from dpmath.presence.user_cells import UserCells, capped
 from dpmath.presence.weights import lean_of, least_error_weights, log_length_of, share_of
@@ -560,6 +560,35 @@ def test_few_people_are_asked_for_sums_over_many_cells_and_many_for_every_cell()
         found, answers = answered.estimate, answered.answers
         assert (answers[1].size == grid.n_cells) == asks_cells
         assert np.all(np.isfinite(found.mean.mean))
+
+
+@pytest.mark.theorem("HV-E22")
+@pytest.mark.parametrize("low", [3.0, 40.0, 900.0])
+def test_a_surface_that_fell_far_below_all_users_comes_back_at_once(low: float, first_day: Answered) -> None:
+    """There was a day after which no question could be asked any more."""
+    before, (day, _) = first_day.estimate.state, people(1)
+    fallen = replace(before.users, mean=before.users.mean - low * np.eye(before.users.mean.size)[0])
+    steps = programme(replace(before, users=fallen), asked_at("2"))
+    found = asked_for_real(steps, day, np.random.default_rng(1).bytes).estimate
+    usual = asked_for_real(programme(before, asked_at("2")), day, np.random.default_rng(1).bytes).estimate
+    true = np.bincount(day.cell, minlength=GRID.n_cells)
+    for one, most in ((usual, 1.0), (found, 1.3)):
+        assert np.sum((one.n_users.mean - true) ** 2) <= most * np.sum((usual.n_users.mean - true) ** 2)
+    assert before.at_level(a_known(usual.n_users.mean.sum()), asked_at("2")) is before
+
+
+def a_known(cells: float) -> Known:
+    """Return the totals of a day with so many pairs."""
+    return Known(1000.0, cells, 1.0, 2 * cells, None)
+
+
+@pytest.mark.theorem("HV-E25")
+def test_of_a_surface_that_is_nearly_nothing_one_direction_is_asked() -> None:
+    grid, basis = small()
+    slope = np.full(grid.n_cells, 1e-17)
+    found = directions(a_field(basis, grid.n_cells), basis, slope, np.ones(grid.n_cells), 1.0, 1e12)
+    assert found.shape == (grid.n_cells, 1)
+    assert (found**2).sum() == pytest.approx(1.0)
 
 
 def test_a_day_without_anybody_is_asked_and_estimated_like_any_other() -> None:
