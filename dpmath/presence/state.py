@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logsumexp
 
 from dpmath.core import _check
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
@@ -185,8 +184,8 @@ class State:
         Else a surface that once fell far below all users would be asked about in vain.
         """
         basis, field = asked.basis, self.users
-        expected = float(logsumexp(field.level(basis) + half_variance(field.variance(basis))))
-        off = float(np.log(known.cells)) - expected
+        levels = field.level(basis) + half_variance(field.variance(basis))
+        off = float(np.log(known.cells) - np.logaddexp.reduce(levels))
         if abs(off) < _FAR or known.cells**2 * np.expm1(-off) ** 2 < _CLEAR**2 * known.cells_variance:
             return self
         city = np.arange(field.mean.size) == basis.part["city"].start

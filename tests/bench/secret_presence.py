@@ -28,7 +28,7 @@ from tests.bench.quantities import QUANTITIES, Records, records_of_day
 
 EPSILONS = (1, 2, 5)
 N_DAYS = 4
-_CURRENCY = Concentrated(Decimal("1e-6"))
+CURRENCY = Concentrated(Decimal("1e-6"))
 _CAP = 20
 _RESOLUTION = 7
 _HELD = 1.96
@@ -127,11 +127,11 @@ def measure_presence(cities: Sequence[City], epsilons: Sequence[float], n_draws:
     for city, draw in itertools.product(cities, range(n_draws)):
         position, days = city.days(draw)
         for epsilon in epsilons:
-            loss, state = _CURRENCY.within(Decimal(str(epsilon))), None
+            loss, state = CURRENCY.within(Decimal(str(epsilon))), None
             asked = asked_of(Grid(position, N_SLOTS), _CAP, VALUE_RANGE, loss)
             for number, day in enumerate(days, start=1):
                 found = asked_for_real(programme(state, asked), day, os.urandom).estimate
-                state, truth = found.state, _Truth.of(day)
+                state, truth = found.state, Truth.of(day)
                 yield {
                     "city": city.name,
                     "epsilon": epsilon,
@@ -147,7 +147,7 @@ def measure_presence(cities: Sequence[City], epsilons: Sequence[float], n_draws:
 
 
 @dataclass(frozen=True)
-class _Truth:
+class Truth:
     """What there was in each cell, shapes (G,)."""
 
     users: FloatArray
@@ -155,7 +155,7 @@ class _Truth:
     means: FloatArray
 
     @classmethod
-    def of(cls, day: UserCells) -> "_Truth":
+    def of(cls, day: UserCells) -> "Truth":
         users, records, totals = (
             np.bincount(day.cell, weights=one, minlength=day.n_cells).astype(np.float64)
             for one in (np.ones(day.cell.size), day.n_records, day.total)
@@ -187,7 +187,7 @@ def _held(found: FloatArray, variance: FloatArray, true: FloatArray) -> float:
     return float(((true >= np.floor(found - far)) & (true <= np.ceil(found + far)))[there].mean())
 
 
-def bounded_sums(day: UserCells, truth: _Truth, loss: int) -> float:
+def bounded_sums(day: UserCells, truth: Truth, loss: int) -> float:
     """Return the best skill of noisy sums of values and of records, each user's in one ball.
 
     Args:
