@@ -26,13 +26,7 @@ def typical(day: Day, state: State, covariates: FloatArray, kind: int) -> tuple[
 
 
 def typical_mean(day: Day, state: State, covariates: FloatArray, kind: int) -> FloatArray:
-    """Return the expected value alone, in points, shape (G,): its variance takes most of the time.
-
-    Args:
-        day: A day, whose cells are taken.
-        state: What is known, with coefficients for the day's hexagons.
-        covariates: The covariates of each cell, shape (G, n).
-        kind: The kind of day.
+    """Return what ``typical`` expects, in points, shape (G,), without the variance, which takes most of the time.
 
     Source:
         HV-E3.

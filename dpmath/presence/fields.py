@@ -44,9 +44,7 @@ class Prior:
         n_cells = basis.matrix.shape[0]
         own, own_variance = np.zeros(n_cells), np.full(n_cells, self.own)
         found = Field(self.mean(basis), basis.covariance(self.variance), own, own_variance, self)
-        # the inverse is known part by part; a field that is made of this one with another covariance has its own
-        vars(found)["precision"] = basis.precision(self.variance), basis.log_precision(self.variance)
-        return found
+        return found.known_by(basis.precision(self.variance), basis.log_precision(self.variance))
 
     def mean(self, basis: Basis) -> FloatArray:
         """Return the mean of the state's numbers, shape (S,)."""
@@ -85,6 +83,14 @@ class Field:
     def precision(self) -> tuple[FloatArray, float]:
         """The inverse of the covariance, and the logarithm of its determinant."""
         return inverse_of(self.covariance)
+
+    def known_by(self, precision: FloatArray, log_determinant: float) -> "Field":
+        """Return the field itself, if the inverse of its covariance is at hand: to find it takes as long as all else.
+
+        A field that is made of this one with another covariance has its own.
+        """
+        vars(self)["precision"] = precision, log_determinant
+        return self
 
     def level(self, basis: Basis) -> FloatArray:
         """Return the surface's mean in each cell, shape (G,)."""

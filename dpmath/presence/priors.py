@@ -52,5 +52,4 @@ def taken_as(field: Field, prior: Prior, basis: Basis) -> Field:
     found = replace(
         field, mean=covariance @ pull, covariance=covariance, own=own, own_variance=own_variance, prior=prior
     )
-    vars(found)["precision"] = precision, -log_covariance  # is at hand, and takes as long as all else
-    return found
+    return found.known_by(precision, -log_covariance)

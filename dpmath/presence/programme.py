@@ -48,7 +48,8 @@ def programme(state: State | None, asked: Asked) -> Programme:
     is_first, basis = state is None, asked.basis
     totals = totals_of(asked, state)
     known = Known.of(totals, (yield totals)[1], asked)
-    state = state if state is None else state.at_level(known, asked)
+    if state is not None:
+        state = state.at_level(known, asked)
     before = (first_state(known, asked) if state is None else state.a_day_later(asked)).after(known)
     question, numbers = yield counting(before, known, asked, is_first)
     counts = Counting.of(question)

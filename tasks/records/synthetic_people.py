@@ -130,6 +130,16 @@ _KM_A_DEGREE = 111.2
 Columns = dict[str, np.ndarray]
 
 
+def public_hexagons() -> list[str]:
+    """Return the hexagons of the city's area."""
+    return h3.grid_disk(h3.latlng_to_cell(*CENTRE, _RESOLUTION), _N_RINGS)
+
+
+def in_km(places: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """Return kilometres east and north of a centre, from latitudes and longitudes, each of shape (n, 2)."""
+    return _KM_A_DEGREE * (places - centre)[:, ::-1] * [np.cos(np.radians(centre[0])), 1]
+
+
 def write_people(folder: Path, dates: list[dt.date]) -> dict[str, int]:
     """Write files of phones, fares and scooters, one of each for each day, and return how many rows each kind has.
 
@@ -137,12 +147,8 @@ def write_people(folder: Path, dates: list[dt.date]) -> dict[str, int]:
         folder: Where to write ``phones_<date>.csv.gz`` and so on, and rides as ``scooters_<date>.json.gz``.
         dates: Local days.
     """
-    places = np.array(
-        [h3.cell_to_latlng(one) for one in h3.grid_disk(h3.latlng_to_cell(*CENTRE, _RESOLUTION), _N_RINGS)]
-    )
-    squeeze = np.cos(np.radians(CENTRE[0]))
-    position = _KM_A_DEGREE * (places - CENTRE)[:, ::-1] * [squeeze, 1]
-    city = city_at(position, _N_PEOPLE)
+    places = np.array([h3.cell_to_latlng(one) for one in public_hexagons()])
+    city = city_at(in_km(places, np.array(CENTRE)), _N_PEOPLE)
     kinds: dict[str, Callable[[City, int, np.random.Generator], Columns]] = {
         "phones": _phones,
         "fares": _fares,

@@ -12,13 +12,13 @@ from scipy.sparse import csr_array
 from scipy.special import ndtr
 from shapely.geometry.base import BaseGeometry
 
+from dpmath.estimate.areas import HALF_WIDTH
 from tasks.answers.answer import with_discoveries
 from tasks.answers.places import EachHexagon
 from tasks.answers.sums import Reader, Sums, shares_of_days, together
 from tests.bench.made_days import CITIES, N_LONG, City, MadeDay, made_days
 
 EPSILONS = (1, 2, 5)
-HELD = 1.96
 HOURS = (frozenset(range(24)), frozenset((7, 8, 9)), frozenset((17,)))
 _SIZES = (1, 2, 4, 8, 13)
 _EACH = 6
@@ -164,11 +164,10 @@ def _rows(of: str, known: dict[tuple[str, int], Known], n_days: int) -> list[Row
                 n_cells = float(np.mean([said.n_cells for said in one.said]))
                 found = one.error(these, before) if _CELLS[0] <= n_cells <= _CELLS[1] else None
                 if found is not None:
-                    held["large" if n_cells >= _LARGE else "small"].append(abs(found[0]) <= HELD * found[1])
+                    held["large" if n_cells >= _LARGE else "small"].append(abs(found[0]) <= HALF_WIDTH * found[1])
                     p_values.append(p_value(*found))
-            if (
-                before and p_values
-            ):  # of errors alone: nothing has changed but what is said, so each one listed is false
+            if before and p_values:
+                # of errors alone: nothing has changed but what is said, so each one listed is false
                 n_listed += bool(with_discoveries(pl.DataFrame({"p_value": p_values}))["changed"].any())
                 n_lists += 1
         sizes = [(name, some) for name, some in held.items() if some]

@@ -17,11 +17,12 @@ import numpy as np
 import polars as pl
 
 from dpmath.core.currency import Concentrated
+from dpmath.estimate.areas import HALF_WIDTH
 from dpmath.presence.basis import FloatArray, Grid
 from dpmath.presence.programme import asked_for_real, programme
 from dpmath.presence.state import asked_of
 from dpmath.presence.user_cells import UserCells, capped
-from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, a_day, city_at
+from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, a_day, city_at, in_km, public_hexagons
 from tests.bench import made_days
 from tests.bench.maps import days_from
 from tests.bench.quantities import QUANTITIES, Records, records_of_day
@@ -31,7 +32,6 @@ N_DAYS = 4
 CURRENCY = Concentrated(Decimal("1e-6"))
 _CAP = 20
 _RESOLUTION = 7
-_HELD = 1.96
 _FIRST, _N_VEHICLES = dt.date(2026, 3, 2), 500
 _SECONDS = 86_400 // N_SLOTS
 _BOUNDS, _THRESHOLDS = (0.3, 0.6, 0.9), (0.5, 1, 2, 4, 8)
@@ -58,7 +58,7 @@ class City:
 
 
 def _phones(draw: int) -> Days:
-    hexagons = h3.grid_disk(h3.latlng_to_cell(47.05, 8.31, _RESOLUTION), 9)
+    hexagons = public_hexagons()
     position = _placed(hexagons)
     city, n_cells = city_at(position, 20_000, draw + 1), len(hexagons) * N_SLOTS
     return position, [capped(*a_day(city, day, draw + 1), n_cells, _CAP, VALUE_RANGE) for day in range(N_DAYS)]
@@ -94,8 +94,7 @@ def _paired(day: Records, hexagon: list[int], n_cells: int) -> UserCells:
 
 def _placed(hexagons: Sequence[str]) -> FloatArray:
     places = np.array([h3.cell_to_latlng(one) for one in hexagons])
-    middle = places.mean(axis=0)
-    return 111.2 * (places - middle)[:, ::-1] * [np.cos(np.radians(middle[0])), 1]
+    return in_km(places, places.mean(axis=0))
 
 
 def _vehicles(draw: int) -> list[Records]:
@@ -175,7 +174,7 @@ class Truth:
     def held(self, means: FloatArray, variance: FloatArray) -> float:
         """Return the share of cells with records whose interval holds."""
         there = self.records > 0
-        return float((np.abs(means - self.means) <= _HELD * np.sqrt(variance))[there].mean())
+        return float((np.abs(means - self.means) <= HALF_WIDTH * np.sqrt(variance))[there].mean())
 
 
 def _explained(found: FloatArray, true: FloatArray) -> float:
@@ -183,7 +182,7 @@ def _explained(found: FloatArray, true: FloatArray) -> float:
 
 
 def _held(found: FloatArray, variance: FloatArray, true: FloatArray) -> float:
-    there, far = true > 0, _HELD * np.sqrt(variance)
+    there, far = true > 0, HALF_WIDTH * np.sqrt(variance)
     return float(((true >= np.floor(found - far)) & (true <= np.ceil(found + far)))[there].mean())
 
 

@@ -76,7 +76,6 @@ def both_cut(now: float, taken: float) -> tuple[object, object]:
     return math.floor(now), math.floor(now - taken)
 
 
-@pytest.mark.quick(3)
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("write", "error"), [(rounded, 0.1), (cut, 1.0), (both_cut, 1.0)])
