@@ -21,8 +21,8 @@ _LEAST_EIGENVALUE = 0.03
 _HEXAGONS_A_COVARIATE = 4
 """So many hexagons must bear witness for each covariate: with fewer, it would tell hexagons apart by chance."""
 
-N_STAY = 2
-"""Number of functions of how long a user stays in a cell. They tell the strata of a cell apart, not cells."""
+N_STAY = 3
+"""Number of functions of how long a user stays in a cell and on the day. They tell a cell's strata apart, not cells."""
 LASTING = {
     "city": 0.03,
     "covariate": 0.03,

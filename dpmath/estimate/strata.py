@@ -1,4 +1,4 @@
-"""The pairs of each cell by how many records they have: a cell is not measured as a whole, but each of its strata."""
+"""The pairs of each cell by how many records they and their users have: what is measured are a cell's strata."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,14 +20,15 @@ _MOST = 64
 
 @dataclass(frozen=True)
 class Strata:
-    """The strata of a day, R in all: the pairs of one cell whose numbers of records have as many binary digits.
+    """The strata of a day, R in all: the pairs of one cell with as many binary digits of records, of like users.
 
-    Where values go with how long users stay, the strata of a cell differ. What the cell's value is said to be, the mean
-    over its records, is the mean of its strata over their records.
+    Users are heavy or light: light users, those with fewest records, have half of the day's. Where values go with how
+    long users stay, or with how many records they have elsewhere, the strata of a cell differ. What the cell's value is
+    said to be, the mean over its records, is the mean of its strata over their records.
 
     Attributes:
         rows: The functions' values at the cells.
-        of_stay: Which coefficients are those of the functions of how long a user stays.
+        of_stay: Which coefficients are those of the functions of how long a user stays, here and on the whole day.
         of_pair: Stratum of each pair, shape (P,).
         cell: Cell of each stratum, shape (R,), in order.
         records: Number of records of each stratum, shape (R,).
@@ -57,13 +58,16 @@ class Strata:
         """
         occupancy, n_records = day.occupancy, day.occupancy.n_records.astype(np.float64)
         _, n_digits = np.frexp(n_records)
-        keys, of_pair = np.unique(occupancy.cell * _MOST + n_digits, return_inverse=True)
+        of_user = np.bincount(occupancy.user, n_records, occupancy.n_users)
+        of_user, is_heavy = of_user[occupancy.user], (of_user > _half(of_user))[occupancy.user]
+        keys, of_pair = np.unique((occupancy.cell * 2 + is_heavy) * _MOST + n_digits, return_inverse=True)
         records, log = np.bincount(of_pair, n_records).astype(np.float64), np.log(n_records)
         of_pairs = np.zeros((log.size, N_STAY))
-        for number, function in enumerate((log, log**2 / 4)):  # the square is as large, up to some hundred records
+        # the square is as large, up to some hundred records
+        for number, function in enumerate((log, log**2 / 4, np.log(of_user))):
             of_pairs[:, number] = function - day.cell_means(function)[occupancy.cell]
         stay = np.zeros((keys.size, N_STAY))
-        strata = cls(rows, basis.of_stay, of_pair.astype(np.int64), keys // _MOST, records, of_pairs, stay)
+        strata = cls(rows, basis.of_stay, of_pair.astype(np.int64), keys // (2 * _MOST), records, of_pairs, stay)
         return strata.weighed(n_records)
 
     def weighed(self, weight: FloatArray) -> "Strata":
@@ -125,3 +129,10 @@ class Strata:
     def stay_variance(self, known: Known) -> FloatArray:
         """Return the variance of what strata differ by from their cells, shape (R,)."""
         return ((self.stay @ known.block(self.of_stay)) * self.stay).sum(axis=1)
+
+
+def _half(of_users: FloatArray) -> float:
+    """Return how many records users have at most who, taken from the least on, have half of all records together."""
+    least_first = np.sort(of_users)
+    sums = np.cumsum(least_first)
+    return float(least_first[np.searchsorted(sums, sums[-1] / 2)]) if sums.size else 0.0

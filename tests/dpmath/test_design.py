@@ -23,6 +23,7 @@ from city_days import (
 from scipy.optimize import minimize
 from scipy.stats import ortho_group
 
+from dpmath.core.occupancy import Occupancy
 from dpmath.estimate import shrinkage
 from dpmath.estimate.day import Day
 from dpmath.estimate.design import RADIUS, as_measured, design, level, whole_numbers
@@ -101,9 +102,11 @@ def test_no_direction_is_lost_or_found_twice(n_hexagons: int, n_slots: int, rati
 
 @pytest.mark.theorem("HV-E2")
 def test_directions_are_found_where_no_strata_move_apart() -> None:
-    """Each user has one record in a cell, so a cell has one stratum."""
+    """Each user has one record in each of three cells, so a cell has one stratum."""
     day = a_city()
-    view = a_view(replace(day, occupancy=replace(day.occupancy, n_records=np.ones_like(day.occupancy.n_records))))
+    cell, user = np.array([[(one + apart) % 60, one] for one in range(60) for apart in (0, 7, 20)]).T
+    cell, user = (numbers[np.lexsort((user, cell))] for numbers in (cell, user))
+    view = a_view(replace(day, occupancy=Occupancy(cell, user, np.ones_like(cell), day.occupancy.n_cells, 60)))
     found, (variance, gain, _) = directions(view), eigen(view)
     assert found.values.shape == (view.day.occupancy.n_cells, found.variance.size)
     assert found.variance[:30] == pytest.approx(variance[:30], rel=1e-4)

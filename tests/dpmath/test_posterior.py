@@ -125,15 +125,20 @@ def test_sums_are_kept_by_what_they_vary_by() -> None:
 
 @pytest.mark.theorem("HV-E3")
 def test_two_measurements_of_one_day_are_not_those_of_two_days() -> None:
-    """What the day differs by is seen twice, and so is told of better; and what lasts is told of worse."""
-    rng = np.random.default_rng(9)
-    view = a_small_view()
-    taken = [a_taken(view, 12, rng), a_taken(view, 12, rng)]
-    of_one_day = solved(view, told_by(view, taken), taken)
-    first, second = (told_by(view, [one]) for one in taken)
-    of_two_days = replace(view.state, told=(*view.state.told, first, second))
-    lasting = of_one_day.state.known.block(slice(0, 1)).item()
-    assert lasting > 1.01 * of_two_days.known.block(slice(0, 1)).item()
+    """What the day differs by is seen twice, and so is told of better; and what lasts is told of worse.
+
+    Of a few sums without order it may by chance be told of as well: so here is the median of nine.
+    """
+    view, more = a_small_view(), []
+    for seed in range(9):
+        rng = np.random.default_rng(seed)
+        taken = [a_taken(view, 12, rng), a_taken(view, 12, rng)]
+        of_one_day = solved(view, told_by(view, taken), taken)
+        first, second = (told_by(view, [one]) for one in taken)
+        of_two_days = replace(view.state, told=(*view.state.told, first, second))
+        lasting = of_one_day.state.known.block(slice(0, 1)).item()
+        more.append(lasting / of_two_days.known.block(slice(0, 1)).item())
+    assert np.median(more) > 1.01
 
 
 @pytest.mark.theorem("HV-E3", "HV-E7")

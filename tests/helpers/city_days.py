@@ -161,18 +161,28 @@ def a_random_design(view: View, n_queries: int, rng: np.random.Generator) -> Des
 
 
 def rows_of(day: Day) -> np.ndarray:
-    """Return the stratum of each pair: those of one cell whose numbers of records have as many binary digits."""
-    keys = [
-        (int(cell), int(m).bit_length()) for cell, m in zip(day.occupancy.cell, day.occupancy.n_records, strict=True)
-    ]
+    """Return the stratum of each pair: those of one cell with as many binary digits of records, of like users."""
+    light, of_light, last = set[int](), 0.0, -1.0
+    for user in np.argsort(user_records(day), kind="stable"):
+        if 2 * of_light < user_records(day).sum() or user_records(day)[user] == last:
+            light.add(int(user))
+            of_light, last = of_light + user_records(day)[user], user_records(day)[user]
+    pairs = zip(day.occupancy.cell, day.occupancy.user, day.occupancy.n_records, strict=True)
+    keys = [(int(cell), user not in light, int(m).bit_length()) for cell, user, m in pairs]
     order = {key: number for number, key in enumerate(sorted(set(keys)))}
     return np.array([order[key] for key in keys])
 
 
+def user_records(day: Day) -> np.ndarray:
+    """Return how many records each user has."""
+    return users_of_pairs(day) @ day.occupancy.n_records
+
+
 def stays(day: Day) -> np.ndarray:
-    """Return the functions of how long a user stays at each pair, less their mean over the cell's records."""
+    """Return the functions of how long users stay at each pair, less their mean over the cell's records."""
     occupancy, found = day.occupancy, []
-    for function in (np.log(occupancy.n_records), np.log(occupancy.n_records) ** 2 / 4):
+    log = np.log(occupancy.n_records)
+    for function in (log, log**2 / 4, np.log(user_records(day)[occupancy.user])):
         alike = [occupancy.cell == cell for cell in occupancy.cell]
         means = [np.average(function[one], weights=occupancy.n_records[one]) for one in alike]
         found.append(function - np.array(means))

@@ -61,10 +61,18 @@ def a_day(records: np.ndarray, side: int) -> Day:
     )
 
 
-def values_of(day: Day, correlation: float, seed: int) -> np.ndarray:
-    """Return the pairs' totals: a user differs by 5 points, a record by 15, and the rest of the cell by the link."""
+def values_of(day: Day, correlation: float, seed: int, of_the_day: bool = False) -> np.ndarray:
+    """Return the pairs' totals: a user differs by 5 points, a record by 15, and the rest of the cell by the link.
+
+    Args:
+        day: The day.
+        correlation: Of values with the log of numbers of records, within cells.
+        seed: Of the values.
+        of_the_day: Whether with the records that the user has on the whole day, not with those of the pair.
+    """
     rng, occupancy = np.random.default_rng([seed, 1]), day.occupancy
-    n_pairs, log = occupancy.cell.size, np.log(occupancy.n_records)
+    of_users = np.bincount(occupancy.user, occupancy.n_records)
+    n_pairs, log = occupancy.cell.size, np.log(of_users[occupancy.user] if of_the_day else occupancy.n_records)
     log -= (np.bincount(occupancy.cell, log) / np.bincount(occupancy.cell))[occupancy.cell]
     own = 5 * rng.normal(size=n_pairs) + 15 / np.sqrt(occupancy.n_records) * rng.normal(size=n_pairs)
     linked = correlation / np.sqrt(1 - correlation**2) * own.std() / log.std() * log
@@ -123,6 +131,20 @@ def test_with_noise_a_link_moves_no_map_by_more_than_a_quarter_of_what_is_unsure
         held.append(share_held(found, day, totals))
     assert abs(np.mean(bias)) < np.mean(unsure) / 4
     assert np.mean(held) > 0.93
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("correlation", LINKS)
+def test_without_noise_heavy_users_move_the_city_by_a_tenth_of_what_they_differ_by(
+    norm: Norm, correlation: float
+) -> None:
+    """The mean of all records of the day, where values go with how many of them a user has."""
+    day = a_city(1)
+    totals, records = values_of(day, correlation, 1, of_the_day=True), day.occupancy.cell_records
+    found, true = estimated(day, totals, norm, NO_NOISE, 1).mean, true_means(day, totals)
+    users_alike = np.average(over_users(day, totals) - true, weights=records)
+    assert abs(np.average(found - true, weights=records)) < abs(users_alike) / 10
+    assert abs(users_alike) > 2
 
 
 @pytest.mark.slow
