@@ -36,9 +36,11 @@ _FIRST_DAY: dict[Norm, dict[str, float]] = {
 _LEAST_LIMIT: dict[Norm, int] = {"l1": 1 << 26, "l2": 1 << 46}
 """For less, the question with the smallest share would need more noise than can be drawn."""
 _LATER_DAY: dict[Norm, dict[str, float]] = {
-    "l2": {"level": 0.05, "map": 0.83, "map shrink": 0.03, "check": 0.09},
-    "l1": {"level": 0.04, "map": 0.86, "map shrink": 0.03, "check": 0.07},
+    "l2": {"level": 0.03, "level again": 0.03, "map": 0.82, "map shrink": 0.03, "check": 0.09},
+    "l1": {"level": 0.03, "level again": 0.03, "map": 0.84, "map shrink": 0.03, "check": 0.07},
 }
+_OF_BALLS = ("coarse", "level", "level again", "map")
+"""Questions that users answer with a vector in a ball."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def charges(first: bool, limit: int, norm: Norm) -> Iterator[Charge]:
     Source:
         HV-L52, HV-L53.
     """
-    sensitivities = {"spread": 1 << (SHARE_BITS - 1), "coarse": 2 * RADIUS, "level": 2 * RADIUS, "map": 2 * RADIUS}
+    sensitivities = {"spread": 1 << (SHARE_BITS - 1)} | dict.fromkeys(_OF_BALLS, 2 * RADIUS)
     for name, share in (_FIRST_DAY[norm] if first else _LATER_DAY[norm]).items():
         sensitivity = sensitivities.get(name, 1 << SHARE_BITS)
         allowed = max(limit, 0) * round(share * 1000) // 1000

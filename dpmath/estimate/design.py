@@ -24,8 +24,6 @@ MOST_CELLS = 400
 _PARTS_OF_L1 = (1.0, 0.7, 0.4, 0.1, 0.0)
 """Which shares of an l1 ball are tried for directions; the rest is for cells."""
 _LEAST_LENGTH = 1e-6
-_FARTHEST_LEVEL = 3.0
-"""How many standard deviations, beside the scale of all values, a user's mean may be off before it is cut."""
 _L1_MEAN = np.sqrt(2 / np.pi)
 
 
@@ -55,31 +53,6 @@ def design(view: View, norm: Norm, noise: float, reach: FloatArray, found: Direc
     of_users = np.where(lengths > least, length * reach / np.maximum(lengths, least), 0.0)
     weight = (of_users[occupancy.user] * occupancy.n_records).astype(np.float64)
     return Design(loading, weight, length, part)
-
-
-def level(view: View, reach: FloatArray, noise: float) -> Design:
-    """Return the measurement of how far users' records are on average from what is expected of them.
-
-    Balls are as large as noise allows: it is half of what users differ by, or less if they could then be cut on a day
-    that differs no more than values do.
-
-    Args:
-        view: The day.
-        reach: Radius of each user's ball, as a share of the full radius, shape (L,).
-        noise: Standard deviation of the noise, in radii of the ball.
-
-    Source:
-        HV-E2.
-    """
-    occupancy, strata = view.day.occupancy, view.strata
-    n_records = occupancy.n_records / np.bincount(occupancy.user, occupancy.n_records)[occupancy.user]
-    alone = np.bincount(occupancy.user, n_records**2 * view.residual_variance)
-    together = np.bincount(occupancy.user, n_records * view.state_variance[occupancy.cell])
-    usual = float(np.sqrt(np.mean(alone + together)))
-    farthest = max(_FARTHEST_LEVEL * usual + view.state.scale, 0.5 * usual * float(reach.sum()) / noise)
-    farthest = min(farthest, POINTS)  # beyond which nothing is cut
-    weight = (reach[occupancy.user] * n_records / farthest).astype(np.float64)
-    return Design(np.ones((strata.cell.size, 1)), weight, length=usual / farthest)
 
 
 def _length(view: View, found: Directions, norm: Norm, noise: float) -> tuple[float, float]:

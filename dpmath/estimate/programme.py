@@ -4,14 +4,14 @@ from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtr
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.estimate import shrinkage
 from dpmath.estimate.asked import Asked, Guess
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.design import RADIUS, as_measured, design, level, whole_numbers
+from dpmath.estimate.design import RADIUS, as_measured, design, whole_numbers
 from dpmath.estimate.law_programme import law_programme
+from dpmath.estimate.level import Reading, level, reading_of
 from dpmath.estimate.measurement import ROOM_BITS, Measurement
 from dpmath.estimate.posterior import Design, Estimate, Taken, estimated, expected_after
 from dpmath.estimate.questions import (
@@ -26,13 +26,13 @@ from dpmath.estimate.questions import (
     Spread,
     check_limits,
 )
-from dpmath.estimate.shrinkage import Kept
 from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State, first_state
 from dpmath.estimate.view import View, scale_of
 
 Asking = Generator[Question, tuple[Question, ExactIntArray], Estimate]
 """Yields a question; is sent the question as it was asked, and its noisy answers; returns the estimate."""
 
+LEVELS = ("level", "level again")
 CHECKED_AT = 1.5
 """A pair is counted if it is this many standard deviations from its cell's estimate."""
 _NORMAL_BEYOND = 0.1336144
@@ -60,8 +60,9 @@ def programme(state: State | None, asked: Asked) -> Asking:
         view = _seen(replace(state, shrink=shrinkage.of_other_questions(view.state.shrink)), asked)
     else:
         view = _seen(state.later(asked.n_days).with_hexagons(asked.day), asked)
-        earlier = [(yield from _levelled(view, asked))]
-        view = expected_after(view, earlier)
+        for name in LEVELS:
+            earlier.append((yield from _levelled(view, asked, name)))
+            view = expected_after(view, earlier)
     view, last = yield from _measured(view, asked, "map")
     found = yield from _checked(estimated(view, [*earlier, last]), asked)
     return found if asked.limits is None else (yield from law_programme(found, asked.limits, asked))
@@ -103,16 +104,16 @@ def _log2_scale(measured: float, noise: float, centre_variance: float, guess: Gu
     return found, float(np.sqrt(weight @ (ladder - found) ** 2))
 
 
-def _levelled(view: View, asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], Taken]:
+def _levelled(view: View, asked: Asked, name: str) -> Generator[Question, tuple[Question, ExactIntArray], Taken]:
     """Ask how far users are from what is expected of them.
 
     If a day differs much as a whole, vectors of the map would all be cut, and the map be off by what is lost.
     """
-    meant = level(view, asked.reach, asked.noise("level") / RADIUS)
-    question, answers = yield Measured(_numbers(meant, view, asked, "level"))
-    largest = max(float(asked.radius.sum()), 1.0)  # if every user's mean were cut
-    beyond = float(ndtr((abs(int(answers[0])) / largest - 1) / meant.length))  # about how many are
-    return _taken(view, asked, "level", question, answers, Kept(1.0, 2 * beyond))
+    meant = level(view, asked.reach, asked.noise(name) / RADIUS)
+    question, answers = yield Measured(_numbers(meant, view, asked, name))
+    most = max(float(asked.radius.sum()), 1.0)
+    reading = reading_of(int(answers[0]) / most, view, meant.length, asked.noise(name) / most)
+    return _taken(view, asked, name, question, answers, reading)
 
 
 def _measured(
@@ -127,7 +128,8 @@ def _measured(
     if reach.any():
         variance = deviation**2 + _ROOM_VARIANCE * float((reach**2).sum() / reach.sum() ** 2)
         shrink = shrinkage.updated(shrink, room, variance, meant.length)
-    taken = _taken(view, asked, name, question, answers, shrinkage.kept(shrink, meant.length, meant.part))
+    kept = shrinkage.kept(shrink, meant.length, meant.part)
+    taken = _taken(view, asked, name, question, answers, Reading(kept.share, 1.0, kept.error))
     return replace(view, state=replace(view.state, shrink=shrink)), taken
 
 
@@ -136,16 +138,16 @@ def _numbers(meant: Design, view: View, asked: Asked, name: str) -> Measurement:
     return whole_numbers(meant, view, asked.value_range, asked.radius, inverse_scale, asked.norm)
 
 
-def _taken(view: View, asked: Asked, name: str, question: Question, answers: ExactIntArray, kept: Kept) -> Taken:
+def _taken(view: View, asked: Asked, name: str, question: Question, answers: ExactIntArray, reading: Reading) -> Taken:
     """Return the sums of a measurement, of which balls keep a share, about the centre of the values."""
     if not isinstance(question, Measured):
         raise ValueError("the answers are not those of a measurement")
     done = as_measured(question.measurement)
-    np.multiply(done.loading, kept.share, out=done.loading)  # they are many
+    np.multiply(done.loading, reading.share, out=done.loading)  # they are many
     centre = question.measurement.centre * (POINTS / asked.value_range)
     sums = np.array([int(one) for one in answers], dtype=float) / RADIUS
     expected = (view.strata.pair_sums(done.weight) * (centre - view.state.centre)) @ done.loading
-    return Taken(done, sums + expected, asked.noise(name) / RADIUS, expected, kept.error)
+    return Taken(done, sums + expected, reading.noise * asked.noise(name) / RADIUS, expected, reading.error)
 
 
 def _checked(found: Estimate, asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], Estimate]:

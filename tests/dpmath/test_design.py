@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from city_days import (
     NORMS,
-    Textbook,
     a_city,
     a_short_view,
     a_view,
@@ -26,7 +25,7 @@ from scipy.stats import ortho_group
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate import shrinkage
 from dpmath.estimate.day import Day
-from dpmath.estimate.design import RADIUS, as_measured, design, level, whole_numbers
+from dpmath.estimate.design import RADIUS, as_measured, design, whole_numbers
 from dpmath.estimate.directions import N_DIRECTIONS, directions
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
 from dpmath.estimate.posterior import Design, solved
@@ -214,28 +213,6 @@ def test_shares_of_a_ball_are_those_of_a_general_solver(unit: float, seed: int) 
     equal = np.full(6, 1 / np.sqrt(cost).sum())
     alone = np.diag(1 / np.sqrt(cost))
     assert left(weight**2) <= min(left(equal**2), *(left(row**2) for row in alone)) * 1.05
-
-
-@pytest.mark.theorem("HV-E2")
-@pytest.mark.parametrize("make", [a_view, a_short_view])
-def test_the_level_is_asked_by_users_means_of_which_a_ball_hardly_cuts_one(make: Callable[[Day], View]) -> None:
-    """A user is off by the mean over records, as a share of what is farthest; less noise leaves room for more."""
-    view, reach = make(a_city()), np.where(np.arange(60) % 3, 1.0, 0.25)
-    occupancy, farthest = view.day.occupancy, []
-    of_users = users_of_pairs(view.day) * occupancy.n_records
-    of_users /= of_users.sum(axis=1, keepdims=True)
-    deviation = np.sqrt(np.diag(of_users @ Textbook(view).pairs @ of_users.T))
-    for noise in (1e9, 2.0, 1e-9):
-        one = level(view, reach, noise)
-        assert (one.loading == np.ones((view.strata.cell.size, 1))).all()
-        weights = users_of_pairs(view.day) @ one.weight / reach
-        assert weights == pytest.approx(np.full(60, weights[0])), "who is short of budget counts for less"
-        farthest.append(1 / weights[0])
-        assert users_of_pairs(view.day) * one.weight == pytest.approx(of_users * reach[:, None] * weights[0])
-        assert 0.5 * deviation.mean() < one.length * farthest[-1] < 2 * deviation.mean()
-    least, some, most = farthest
-    assert view.state.scale + 2 * deviation.mean() < least < view.state.scale + 6 * deviation.mean()
-    assert least <= some < most == 100, "the whole range: nothing is cut"
 
 
 @pytest.mark.theorem("HV-L52")

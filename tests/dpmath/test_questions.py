@@ -218,7 +218,7 @@ def cost(norm: Norm, sensitivity: int, inverse_scale: int) -> int:
 @pytest.mark.parametrize(("norm", "limit", "first"), CASES)
 def test_a_days_charges_together_stay_within_the_limit(norm: Norm, limit: int, first: bool) -> None:
     found = list(charges(first, limit, norm))
-    before = ["centre", "spread", "coarse", "coarse shrink"] if first else ["level"]
+    before = ["centre", "spread", "coarse", "coarse shrink"] if first else ["level", "level again"]
     assert [one.name for one in found] == [*before, "map", "map shrink", "check"]
     total = sum(cost(norm, one.sensitivity, one.inverse_scale) for one in found)
     assert 0 < total <= limit
@@ -265,7 +265,7 @@ def questions_of(
             return BoundedSums(limit * radius[:, None] // RADIUS, scale, norm)
 
         question: Question
-        if charge.name in ("coarse", "level", "map"):
+        if charge.name in ("coarse", "level", "level again", "map"):
             question = Measured(a_measurement(occupancy, norm, value_range, radius, scale))
         elif charge.name == "centre":
             question = Centre(sums(np.full((n_users, 1), 1 << 20)), value_range)

@@ -159,7 +159,7 @@ def test_a_day_on_which_everybody_is_short_asks_everything_for_what_is_left(esti
     occupancy, users = occupancy_of(plan.cells, plan.pairs)
     questions, _ = questions_again(entry, occupancy, users, config)
     paid = [question.losses(currency) for question, _ in questions]
-    assert len(paid) == len(["level", "map", "map shrink", "check"])
+    assert len(paid) == len(["level", "level again", "map", "map shrink", "check"])
     assert all((losses > 0).all() for losses in paid), "nobody answers nothing"
     assert 0.999 * loss < np.sum(paid, axis=0).max() <= loss
     assert verify_ledger(config).n_releases == 2
