@@ -15,8 +15,7 @@ _LIMITS = np.geomspace(2.0, 256.0, 57)
 _SHIFTS = np.exp(0.75 * ndtri(np.arange(0.5, 16) / 16))[:, None] * ndtri(np.arange(16.5, 32) / 32)
 """By how much days differ, in expected deviations: normal, with a variance whose log has the deviation 1.5 (HV-E7)."""
 _HARMLESS = 0.5
-"""Noise of so much of what users differ by does no harm: the sums of the map tell more. So a limit may be as high as
-that allows, if a day should differ more than any before it."""
+"""Noise of so much of what users differ by does no harm: the next question and the sums of the map tell more."""
 _MOST_CUT = 0.9
 """Of users. Where more are cut, the answer says little else than that, and counts as if so many were."""
 _BEYOND = 0.25
@@ -39,16 +38,18 @@ class Reading:
     error: float
 
 
-def level(view: View, reach: FloatArray, noise: float) -> Design:
+def level(view: View, reach: FloatArray, noise: float, is_first: bool) -> Design:
     """Return the measurement of how far users' records are on average from what is expected of them.
 
     Each user's deviation is cut at a limit. A low limit lets little noise in; a high one tells more of a day that
-    differs much. It is the one with which the day is expected to be off least, or the highest whose noise does no harm.
+    differs much. It is the one with which the day is expected to be off least; of the first question the highest whose
+    noise does no harm, if that is higher, as a day may differ more than any before it.
 
     Args:
         view: The day.
         reach: Radius of each user's ball, as a share of the full radius, shape (L,).
         noise: Standard deviation of the noise, in radii of the ball.
+        is_first: Whether it is the day's first question. The next is about what it told.
 
     Source:
         HV-E2, HV-E28.
@@ -60,7 +61,9 @@ def level(view: View, reach: FloatArray, noise: float) -> Design:
     shifts = np.sqrt(_shift_variance(view, reach[occupancy.user] * n_records)) * _SHIFTS
     unknown, of_one = np.exp(_unknown(view)), noise / max(float(reach.sum()), 1e-9)
     errors = [_expected_error(shifts, usual / one, one, unknown, of_one) for one in lengths]
-    length = max(min(float(lengths[np.argmin(errors)]), of_one / _HARMLESS), float(lengths[-1]))
+    length = float(lengths[np.argmin(errors)])
+    if is_first:
+        length = max(min(length, of_one / _HARMLESS), float(lengths[-1]))
     weight = (reach[occupancy.user] * n_records * length / usual).astype(np.float64)
     return Design(np.ones((strata.cell.size, 1)), weight, length)
 

@@ -109,7 +109,7 @@ def _levelled(view: View, asked: Asked, name: str) -> Generator[Question, tuple[
 
     If a day differs much as a whole, vectors of the map would all be cut, and the map be off by what is lost.
     """
-    meant = level(view, asked.reach, asked.noise(name) / RADIUS)
+    meant = level(view, asked.reach, asked.noise(name) / RADIUS, name == LEVELS[0])
     question, answers = yield Measured(_numbers(meant, view, asked, name))
     most = max(float(asked.radius.sum()), 1.0)
     reading = reading_of(int(answers[0]) / most, view, meant.length, asked.noise(name) / most)
