@@ -100,6 +100,14 @@ class Field:
         """Return the surface's variance in each cell, shape (G,)."""
         return of_rows(basis, self.covariance) + self.own_variance
 
+    def raised(self, off: float, variance: float, basis: Basis) -> "Field":
+        """Return the surface with all cells higher by a number that is known but for a variance."""
+        if not off:
+            return self
+        city = np.arange(self.mean.size) == basis.part["city"].start
+        unsure = self.covariance + variance * np.outer(city, city)
+        return replace(self, mean=self.mean + off * city, covariance=unsure)
+
     def a_day_later(self, basis: Basis) -> "Field":
         """Return what is known a day later: all has moved a little, and back towards what it was taken to be like."""
         moves, moves_own, prior = self.moves, min(_OWN_MOVES * self.moves, 1.0), self.prior

@@ -19,7 +19,9 @@ from dpmath.presence.basis import FloatArray
 from dpmath.presence.chosen import Chosen, apart, chosen_of, with_chosen
 from dpmath.presence.counts import Users, users_of, with_total
 from dpmath.presence.estimate import Day, Estimate
+from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number
+from dpmath.presence.kinds import WEEKDAY
 from dpmath.presence.questions import Check, Kept, Question, noisy_answers
 from dpmath.presence.state import Asked, Known, State, first_state
 from dpmath.presence.user_cells import UserCells
@@ -48,12 +50,9 @@ def programme(state: State | None, asked: Asked) -> Programme:
     is_first, basis = state is None, asked.basis
     totals = totals_of(asked, state)
     known = Known.of(totals, (yield totals)[1], asked)
-    if state is not None:
-        state = state.at_level(known, asked)
-    before = (first_state(known, asked) if state is None else state.a_day_later(asked)).after(known)
+    before, tried = _before(state, known, asked)
     question, numbers = yield counting(before, known, asked, is_first)
     counts = Counting.of(question)
-    tried = {} if state is None else state.paced(asked, before)
     counted = counts.counted(numbers, USUAL_SHARE)
     users = users_of(tried.get("users", [before.users]), basis, counted, before.overdispersion, is_first=is_first)
     if asked.counts_only:
@@ -75,6 +74,20 @@ def programme(state: State | None, asked: Asked) -> Programme:
     users = with_total(users, of_users.mean, of_users.unsure, known.cells, known.cells_variance, basis)
     day = Day(asked, before, tried, users, sums, amounts, (of_records.mean, of_cells.mean))
     return _estimate(day, check, far, of_users.mean)
+
+
+def _before(state: State | None, known: Known, asked: Asked) -> tuple[State, dict[str, list[Field]]]:
+    """Return what is known before a day's cells are asked, and its surfaces as they may be; none on a first day."""
+    if state is None:
+        return first_state(known, asked).after(known), {}
+    if asked.kind == WEEKDAY:
+        state = state.at_level(known, asked)
+    later = state.a_day_later(asked).after(known)
+    tried = state.paced(asked, later)
+    if asked.kind != WEEKDAY:
+        tried["users"] = [*later.of_kind(known, asked)]
+        later = replace(later, users=tried["users"][0])
+    return later, tried
 
 
 @dataclass(frozen=True)
@@ -188,6 +201,7 @@ def _counted(before: State, users: Users, share: float, asked: Asked, is_first: 
     """Return the estimate where numbers of users alone are asked for, and what it leaves."""
     after = replace(before, users=users.field, overdispersion=users.overdispersion)
     after = replace(after, log_lengths=(_length(before.log_lengths[0], share), before.log_lengths[1]))
+    after = after.taken_apart(users.before, asked)
     after = after if is_first else after.learned(asked)
     nothing = Number(np.zeros_like(users.mean), np.ones_like(users.mean))
     return Estimate(Number(users.mean, users.variance), nothing, nothing, users.off, users.off, after)
@@ -211,6 +225,7 @@ def _estimate(day: Day, check: Check, far: ExactIntArray, of_users: float) -> Es
         residuals=residuals,
         log_lengths=(_length(before.log_lengths[0], of_users), _length(before.log_lengths[1], day.shares[0])),
     )
+    after = after.taken_apart(users.before, day.asked)
     after = after if day.is_first else after.learned(day.asked)
     common = np.column_stack([_unfair(day, values.mean), np.full_like(values.mean, _OF_CITY * np.sqrt(after.scale))])
     off = replace(values.off, common=common)

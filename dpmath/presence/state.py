@@ -1,5 +1,6 @@
 """What releases leave for the next day: three surfaces and the few scales about them, all of it public."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,11 +11,12 @@ from dpmath.presence.basis import Basis, Grid, basis_of
 from dpmath.presence.counts import half_variance
 from dpmath.presence.fields import Field, Prior, paced
 from dpmath.presence.intervals import Number
+from dpmath.presence.kinds import N_KINDS, WEEKDAY, OfKind, apart_of, taken_apart, together
 from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.questions import Totals
 from dpmath.presence.residuals import Residuals
 
-MODEL = 4
+MODEL = 5
 """Number of the model. Raise it whenever an estimate from the same questions and answers changes: releases of another
 are not learned from, and are not made again."""
 SURFACES = ("users", "records", "values")
@@ -56,6 +58,7 @@ class Asked:
         value_range: Largest value of a record, in ticks.
         loss: What the day costs everybody, in units of 2^-101 of rho.
         counts_only: Whether numbers of users alone are asked for.
+        kind: The kind of day; see ``kinds``.
     """
 
     grid: Grid
@@ -64,10 +67,13 @@ class Asked:
     value_range: int
     loss: int
     counts_only: bool = False
+    kind: int = WEEKDAY
 
     def __post_init__(self) -> None:
         """Check the numbers."""
         _check.at_least(1, cap=self.cap, value_range=self.value_range, loss=self.loss)
+        if not WEEKDAY <= self.kind < N_KINDS:
+            raise ValueError(f"kind must be {WEEKDAY} to {N_KINDS - 1}")
 
     @property
     def surfaces(self) -> tuple[str, ...]:
@@ -133,7 +139,7 @@ class State:
     """What is known between days.
 
     Attributes:
-        users: The surface of the logarithm of expected users.
+        users: The surface of the logarithm of expected users, on working days.
         records: That of records a user.
         values: That of values, in ticks.
         overdispersion: How far a day's users are from what is expected; see ``counts.Users``.
@@ -142,6 +148,7 @@ class State:
         records_variance: Their variance within a cell.
         residuals: How far users and records are from the map.
         log_lengths: How much longer users' vectors were than meant, in the two balls; see ``weights``.
+        apart: What users have apart from those of working days, by the kinds of day that were seen.
     """
 
     users: Field
@@ -153,6 +160,7 @@ class State:
     records_variance: float
     residuals: Residuals
     log_lengths: tuple[float, float]
+    apart: Mapping[int, Field]
 
     @property
     def scale(self) -> float:
@@ -183,14 +191,38 @@ class State:
 
         Else a surface that once fell far below all users would be asked about in vain.
         """
+        return replace(self, users=self.users.raised(*self.off_level(known, asked), asked.basis))
+
+    def of_kind(self, known: Known, asked: Asked) -> list[OfKind]:
+        """Return the surface of users on a day of a kind, as it may be; what its totals are clearly off by is apart."""
+        basis, common = asked.basis, self.users
+        apart = apart_of(asked.kind, self.apart, common, basis)
+        off, variance = replace(self, users=together(common, apart[0])).off_level(known, asked)
+        return [together(common, one.raised(off, variance, basis)) for one in apart]
+
+    def taken_apart(self, before: Field, asked: Asked) -> "State":
+        """Return the state after a day of a kind: what was learned of users goes in part to what that kind has apart.
+
+        Args:
+            before: What was known of the day's users.
+            asked: What is public.
+        """
+        if asked.kind == WEEKDAY:
+            return self
+        users, apart = taken_apart(before, self.users, asked.basis)
+        return replace(self, users=users, apart={**self.apart, asked.kind: apart})
+
+    def off_level(self, known: Known, asked: Asked) -> tuple[float, float]:
+        """Return how far a day's totals are from what was expected, on the scale of logarithms, and its variance.
+
+        Both are 0 unless they are clearly far.
+        """
         basis, field = asked.basis, self.users
         levels = field.level(basis) + half_variance(field.variance(basis))
         off = float(np.log(known.cells) - np.logaddexp.reduce(levels))
         if abs(off) < _FAR or known.cells**2 * np.expm1(-off) ** 2 < _CLEAR**2 * known.cells_variance:
-            return self
-        city = np.arange(field.mean.size) == basis.part["city"].start
-        unsure = field.covariance + known.cells_variance / known.cells**2 * np.outer(city, city)
-        return replace(self, users=replace(field, mean=field.mean + off * city, covariance=unsure))
+            return 0.0, 0.0
+        return off, known.cells_variance / known.cells**2
 
     def paced(self, asked: Asked, later: "State") -> dict[str, list[Field]]:
         """Return what is known a day later of each surface, if it moves as it did, slower or faster.
@@ -212,9 +244,13 @@ class State:
         Source:
             HV-E26.
         """
-        fields = {name: getattr(self, name) for name in asked.surfaces}
-        again = {name: taken_as(one, likelier(one, asked.basis), asked.basis) for name, one in fields.items()}
-        return replace(self, **again)
+        basis = asked.basis
+
+        def again(field: Field) -> Field:
+            return taken_as(field, likelier(field, basis), basis)
+
+        apart = {kind: again(one) if kind == asked.kind else one for kind, one in self.apart.items()}
+        return replace(self, **{name: again(getattr(self, name)) for name in asked.surfaces}, apart=apart)
 
 
 def first_state(known: Known, asked: Asked) -> State:
@@ -246,13 +282,16 @@ def first_state(known: Known, asked: Asked) -> State:
         records_variance=variance,
         residuals=Residuals.guessed(_OF_USER * spread**2, _OF_RECORD * spread**2),
         log_lengths=(0.0, 0.0),
+        apart={},
     )
 
 
-def asked_of(grid: Grid, cap: int, value_range: int, loss: int, counts_only: bool = False) -> Asked:
+def asked_of(
+    grid: Grid, cap: int, value_range: int, loss: int, counts_only: bool = False, kind: int = WEEKDAY
+) -> Asked:
     """Return what is public before a day is asked.
 
     Source:
         HV-E20.
     """
-    return Asked(grid, basis_of(grid), cap, value_range, loss, counts_only)
+    return Asked(grid, basis_of(grid), cap, value_range, loss, counts_only, kind)

@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, model_validator
 
 from dpmath.core.bias import rounding_errors
+from tasks.base.config_calendar import Calendar
 from tasks.base.config_presets import filled_in
 from tasks.base.config_privacy import Privacy, recorded_privacy
 from tasks.base.config_publisher import Publisher
 from tasks.base.config_reading import parsed, text_of
 from tasks.base.config_sections import (
     Budget,
-    Calendar,
     Engine,
     Estimate,
     Grid,

@@ -1,4 +1,4 @@
-"""The other sections of a configuration than ``config_source``, ``config_privacy`` and ``config_publisher`` hold."""
+"""The sections of a configuration that have no module of their own."""
 
 import datetime as dt
 import importlib.util
@@ -230,19 +230,6 @@ class Estimate(Section):
     """A file of public facts, `.parquet` or `.csv`, relative to this file: one row per `h3_cell`, per `hour` of the
     local day (0 to 23) or both, and columns of numbers or texts, for example a speed limit and a road's class. The
     facts must be public, and must not be made from the values."""
-
-
-class Calendar(Section):
-    """Which days are unlike others of their weekday. The calendar is public."""
-
-    holidays: tuple[dt.date, ...] = ()
-    """Public holidays, as dates. The mechanism `estimated` counts them as Sundays."""
-
-    @field_validator("holidays", mode="before")
-    @classmethod
-    def _as_dates(cls, value: Any) -> Any:
-        days = [dt.date.fromisoformat(one) if isinstance(one, str) else one for one in value]
-        return tuple(sorted(days))
 
 
 class Storage(Section):

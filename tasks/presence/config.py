@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from dpmath.presence.user_cells import MOST_CELLS
 from tasks.base.config import Config, OfDataset, refuse_odd_speed
+from tasks.base.config_calendar import Calendar
 from tasks.base.config_publisher import Publisher
 from tasks.base.config_reading import read_as
 from tasks.base.config_sections import Budget, Monitoring, Storage, Value
@@ -42,6 +43,7 @@ class PresenceConfig(OfDataset, Section):
     privacy: PresencePrivacy
     budget: Budget
     statistics: PresenceStatistics = PresenceStatistics()
+    calendar: Calendar = Calendar()
     publish: PresencePublish = PresencePublish()
     publisher: Publisher = Publisher()
     storage: Storage

@@ -117,7 +117,9 @@ def release_with(date: dt.date, config: PresenceConfig, random_bytes: RandomByte
         private_day = read_day(date, config)
         attempt = witnesses.count_attempt(described["release_id"], config)
         answered = asked_for_real(
-            programme(known_before(date, entries, config), asked(config)), private_day, random_bytes
+            programme(known_before(date, entries, config), asked(config, config.calendar.kind_of_day(date))),
+            private_day,
+            random_bytes,
         )
         loss = answered.loss(config.privacy.currency)
         if loss > config.privacy.loss_per_day:

@@ -10,6 +10,7 @@ import polars as pl
 from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.basis import PARTS, Grid
 from dpmath.presence.fields import Field, Prior
+from dpmath.presence.kinds import N_KINDS, WEEKDAY
 from dpmath.presence.programme import Answered, asked_again, programme
 from dpmath.presence.residuals import Residuals
 from dpmath.presence.state import MODEL, SURFACES, Asked, State, asked_of
@@ -17,6 +18,7 @@ from tasks.account import private_files
 from tasks.account.entry import Entry
 from tasks.account.presence_release import PresenceRelease, presence_releases
 from tasks.base import durable, frames
+from tasks.base.config_calendar import Calendar
 from tasks.base.errors import LedgerBroken
 from tasks.base.progress import progress
 from tasks.presence.area import positions_of
@@ -31,16 +33,18 @@ _PARTS = ("mean", "covariance", "own", "own_variance")
 _NUMBERS = ("overdispersion", "mean_cells", "mean_records", "records_variance")
 _SAME = ("grid", "value", "statistics")
 """The settings that a state is for, with cap and time zone. If one of them changes, the estimate begins anew."""
+_APART = {kind: f"apart_{kind}" for kind in range(N_KINDS) if kind != WEEKDAY}
+"""What the parts of a state of each kind of day are called."""
 _MOST_KEPT = 3
 _MOST_DAYS = 60
 """After so many days without a release what is known grows no vaguer."""
 
 
-def asked(config: PresenceConfig) -> Asked:
-    """Return what is public before a day is asked."""
+def asked(config: PresenceConfig, kind: int = WEEKDAY) -> Asked:
+    """Return what is public before a day of a kind is asked."""
     grid = Grid(positions_of(config.hexagons), config.n_slots)
     counts_only = not config.statistics.mean
-    return asked_of(grid, config.privacy.cap, config.value.n_ticks, config.privacy.loss_per_day, counts_only)
+    return asked_of(grid, config.privacy.cap, config.value.n_ticks, config.privacy.loss_per_day, counts_only, kind)
 
 
 def chain_before(date: dt.date, entries: Sequence[Entry], config: PresenceConfig) -> list[PresenceRelease]:
@@ -114,7 +118,8 @@ def estimated_again(entry: PresenceRelease, before: State | None, config: Presen
     settings, folder = config.with_privacy(entry.settings["privacy"]), private_files.releases(config)
     questions, answers = (private_files.read(folder, entry.files[name]) for name in (QUESTIONS, ANSWERS))
     try:
-        return asked_again(programme(before, asked(settings)), read_questions(questions), read_answers(answers))
+        kind = Calendar.model_validate(entry.settings.get("calendar")).kind_of_day(entry.date)
+        return asked_again(programme(before, asked(settings, kind)), read_questions(questions), read_answers(answers))
     except (ValueError, pl.exceptions.PolarsError):
         pass
     raise LedgerBroken(f"the noisy answers of {entry.release_id} are not those of its questions")
@@ -143,6 +148,7 @@ def read_answers(content: bytes) -> list[ExactIntArray]:
 def packed(state: State) -> bytes:
     """Return a state as bytes."""
     fields = {name: getattr(state, name) for name in SURFACES}
+    fields |= {_APART[kind]: field for kind, field in state.apart.items()}
     arrays = {f"{name}.{part}": getattr(field, part) for name, field in fields.items() for part in _PARTS}
     arrays |= {f"{name}.prior": _prior_numbers(field) for name, field in fields.items()}
     residuals = state.residuals
@@ -156,10 +162,12 @@ def packed(state: State) -> bytes:
 def _unpacked(content: bytes) -> State:
     with np.load(BytesIO(content)) as stored:
         surfaces = {name: _field(stored, name) for name in SURFACES}
+        apart = {kind: _field(stored, name) for kind, name in _APART.items() if f"{name}.prior" in stored}
         *numbers, users, values = stored["numbers"].tolist()
         (of_user, of_record), unsure = stored["residuals"].tolist(), stored["unsure"]
     named = dict(zip(_NUMBERS, numbers, strict=True))
-    return State(**surfaces, **named, residuals=Residuals(of_user, of_record, unsure), log_lengths=(users, values))
+    residuals = Residuals(of_user, of_record, unsure)
+    return State(**surfaces, **named, residuals=residuals, log_lengths=(users, values), apart=apart)
 
 
 def _prior_numbers(field: Field) -> np.ndarray:

@@ -430,11 +430,9 @@ def test_the_further_fields_of_an_estimate_are_documented(estimated: Dataset) ->
 
 
 def test_a_holiday_counts_as_a_sunday(estimated: Dataset) -> None:
-    from tasks.kinds.estimated.public_day import kind_of_day
-
-    assert [kind_of_day(dt.date(2026, 1, 15 + n), estimated.config) for n in range(4)] == [0, 0, 1, 2]
+    assert [estimated.config.calendar.kind_of_day(dt.date(2026, 1, 15 + n)) for n in range(4)] == [0, 0, 1, 2]
     estimated.set(holidays=["2026-01-15"])
-    assert kind_of_day(dt.date(2026, 1, 15), estimated.config) == 2
+    assert estimated.config.calendar.kind_of_day(dt.date(2026, 1, 15)) == 2
 
 
 def test_variance_is_refused(estimated: Dataset) -> None:

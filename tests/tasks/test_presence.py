@@ -36,7 +36,7 @@ from tasks.presence.area import hexagons_of, positions_of
 from tasks.presence.backup import back_up_presence
 from tasks.presence.config import PresenceConfig, load_presence
 from tasks.presence.reading import read_day
-from tasks.presence.states import ANSWERS
+from tasks.presence.states import ANSWERS, known_before
 from tasks.presence.stored_questions import QUESTIONS, questions_bytes
 from tasks.presence.table import table_of
 from tasks.presence.verify import verify_presence
@@ -313,6 +313,29 @@ def test_what_is_known_grows_and_is_made_again_from_the_answers(dataset: tuple[D
     assert verify_presence(config).n_made_again == 3
     tables = [pl.read_parquet(one) for one in sorted(config.storage_path.glob("published/date=*/statistics.parquet"))]
     assert tables[2]["mean_sd"].mean() < tables[0]["mean_sd"].mean()  # type: ignore[operator]
+
+
+def test_weekends_and_holidays_are_made_again_though_the_calendar_has_changed(tmp_path: Path) -> None:
+    """A Thursday that was a holiday, a Friday, a Saturday, and a Sunday."""
+    text = CONFIG.replace("[budget]", f'[calendar]\nholidays = ["{DATE}"]\n[budget]')
+    files, config = made(tmp_path, text)
+    for shift in range(4):
+        date = DATE + dt.timedelta(days=shift)
+        write(files, date, some_lines(shift, 400, date))
+        published(config, date, seed=shift)
+    entries = ledger.read_entries(config)
+    later = made(tmp_path, text.replace(f'["{DATE}"]', f'["{LATER}"]'))[1]
+    assert verify_presence(later).n_made_again == 4
+    stored = known_before(DATE + dt.timedelta(days=4), entries, later)
+    for path in private_files.states(config).iterdir():
+        path.unlink()
+    again = known_before(DATE + dt.timedelta(days=4), entries, later)
+    assert stored is not None
+    assert again is not None
+    assert stored.apart.keys() == again.apart.keys() == {1, 2}
+    for one, other in ((stored.apart[kind], again.apart[kind]) for kind in (1, 2)):
+        assert np.allclose(one.mean, other.mean)
+        assert one.prior == other.prior
 
 
 def test_the_table_says_what_was_there(dataset: tuple[Dataset, PresenceConfig]) -> None:

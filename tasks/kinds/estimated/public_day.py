@@ -35,7 +35,7 @@ def public_day(date: dt.date, cells: pl.DataFrame, occupancy: Occupancy, config:
         position=hexagon_positions(names),
         spacing=h3.average_hexagon_edge_length(config.grid.h3_resolution) * math.sqrt(3),
         n_slots=n_slots_of(config),
-        kind=kind_of_day(date, config),
+        kind=config.calendar.kind_of_day(date),
         covariates=cells.select(f"{PREFIX}{name}" for name in covariate_names(cells)).to_numpy(),
     )
 
@@ -53,13 +53,6 @@ def occupancy_of(cells: pl.DataFrame, pairs: pl.DataFrame) -> tuple[Occupancy, l
     numbered = numbered.sort("cell", "user")
     cell, user, n_records = (numbered[name].to_numpy().astype(np.int64) for name in ("cell", "user", "n_records"))
     return Occupancy(cell, user, n_records, cells.height, users.len()), users.to_list()
-
-
-def kind_of_day(date: dt.date, config: Config) -> int:
-    """Return the kind of a day: 0 a weekday, 1 a Saturday, 2 a Sunday or a holiday."""
-    if date in config.calendar.holidays or date.weekday() == 6:
-        return 2
-    return int(date.weekday() == 5)
 
 
 def hexagon_positions(names: np.ndarray) -> FloatArray:
