@@ -47,12 +47,14 @@ class Means:
     """The day's means in each cell, estimated.
 
     Attributes:
+        before: The surface as it was taken to be before.
         field: The surface.
         mean: The day's mean, shape (G,).
         variance: Its variance, above 0, shape (G,).
         off: What makes up that variance.
     """
 
+    before: Field
     field: Field
     mean: FloatArray
     variance: FloatArray
@@ -65,22 +67,24 @@ def first_means_of(field: Field, basis: Basis, told: Told) -> Means:
     Source:
         HV-E23, HV-E26.
     """
-    field = likeliest_size(field, basis, told)
+    field, found = likeliest_size(field, basis, told)
     for _ in range(FIRST_ROUNDS):
-        field = taken_as(field, likelier(_learned(field, basis, told).field, basis), basis)
-    return means_of(field, basis, told)
+        field = taken_as(field, likelier(found.field, basis), basis)
+        found = _learned(field, basis, told)
+    return _means(field, found, basis, told)
 
 
-def likeliest_size(field: Field, basis: Basis, told: Told) -> Field:
+def likeliest_size(field: Field, basis: Basis, told: Told) -> tuple[Field, Learned]:
     """Return the field if variances, but the city's, were times whatever makes the numbers likeliest.
 
-    A factor of four costs as much as one standard deviation.
+    A factor of four costs as much as one standard deviation. With it comes what is known of it after a look.
 
     Source:
         HV-E26.
     """
-    tried = [taken_as(field, field.prior.times(4.0**size, but_city=True), basis) for size in _SIZES]
-    likely = [_learned(one, basis, told).log_likelihood - size**2 / 2 for one, size in zip(tried, _SIZES, strict=True)]
+    fields = [taken_as(field, field.prior.times(4.0**size, but_city=True), basis) for size in _SIZES]
+    tried = [(one, _learned(one, basis, told)) for one in fields]
+    likely = [found.log_likelihood - size**2 / 2 for (_, found), size in zip(tried, _SIZES, strict=True)]
     return tried[int(np.argmax(likely))]
 
 
@@ -129,7 +133,7 @@ def _means(field: Field, found: Learned, basis: Basis, told: Told) -> Means:
         np.sqrt(spare * told.alike),
         alone,
     )
-    return Means(found.field, mean, off.variance(basis), off)
+    return Means(field, found.field, mean, off.variance(basis), off)
 
 
 def _learned(field: Field, basis: Basis, told: Told) -> Learned:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpmath.core.accounting import ExactIntArray
-from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means
+from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means, means_of
 from dpmath.presence.as_asked import Summing
 from dpmath.presence.asking import of_day, of_users_alike, records_told
 from dpmath.presence.ball import sigma
@@ -74,8 +74,14 @@ class Day:
         number = users.mean * size
         return means, Number(number, users.mean**2 * means.variance + users.variance * size**2)
 
-    def values(self, residuals: Residuals, records: Number) -> Means:
-        """Return mean values, if residuals are like this."""
+    def values(self, residuals: Residuals, records: Number, like: Field | None = None) -> Means:
+        """Return mean values, if residuals are like this.
+
+        Args:
+            residuals: How far users and records are from the map.
+            records: The number of records.
+            like: What the surface is taken to be before; None to find out.
+        """
         before = replace(self.before, residuals=residuals)
         number = np.maximum(records.mean, _LEAST_RECORDS)
         users = harmonic(Number(np.maximum(self.users.mean, _LEAST_RECORDS), self.users.variance))
@@ -86,7 +92,7 @@ class Day:
         of_slope = records.variance * (before.values.variance(self.asked.basis) + of_mean)
         spare = residuals.spare(before.mean_records)
         told = Told(numbers, number, -number * self.sums.centre, of_slope, of_mean, alike, spare)
-        return self._means("values", told)
+        return self._means("values", told) if like is None else means_of(like, self.asked.basis, told)
 
     def looked(self) -> State:
         """Return what is known after a first look, of which it is not known how much the ball kept."""
@@ -103,10 +109,9 @@ class Day:
         """Whether nothing was known before."""
         return not self.paced
 
-    def residuals(self, check: Check, answers: ExactIntArray, records: Number) -> Residuals:
+    def residuals(self, check: Check, answers: ExactIntArray, values: Field) -> Residuals:
         """Return how far users and records are from the map, from how far users' means are from the centres."""
         before, basis, weight = self.before, self.asked.basis, self.users.mean
-        values = self.values(before.residuals, records).field
         thought = float(np.average(before.values.variance(basis), weights=weight))
         off = (values.level(basis) - self.sums.centre) ** 2 + values.variance(basis)
         found = float(np.average(off, weights=weight)) + VALUES_OF_DAY * before.scale

@@ -92,6 +92,12 @@ class Field:
         vars(self)["precision"] = precision, log_determinant
         return self
 
+    def is_as_taken(self, basis: Basis) -> bool:
+        """Return whether nothing was seen of the surface."""
+        return bool(np.all(self.own_variance == self.prior.own)) and np.array_equal(
+            self.covariance, basis.covariance(self.prior.variance)
+        )
+
     def level(self, basis: Basis) -> FloatArray:
         """Return the surface's mean in each cell, shape (G,)."""
         return basis.matrix @ self.mean + self.own

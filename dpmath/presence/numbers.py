@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
-from scipy.sparse import diags_array
+from scipy.sparse import csr_array, diags_array
 
 from dpmath.presence.basis import Basis, FloatArray
 from dpmath.presence.fields import Field, Learned, Seen, learned
@@ -131,8 +131,8 @@ def directions(
     n_columns = len(of_field)
     most = min(MOST_DIRECTIONS, n_columns)
     # the matrix times of_field is not made: it has a row for each cell
-    gram = np.asarray((basis.matrix.T @ diags_array(slope**2 / energy) @ basis.matrix).todense())
-    value, vector = eigh(of_field.T @ gram @ of_field, subset_by_index=[n_columns - most, n_columns - 1])
+    gram = csr_array(basis.matrix.T @ diags_array(slope**2 / energy) @ basis.matrix)
+    value, vector = eigh(of_field.T @ (gram @ of_field), subset_by_index=[n_columns - most, n_columns - 1])
     told = value > max(_LEAST_EIGENVALUE * float(value[-1]), 1e-300)
     value, vector = value[told], vector[:, told]
     one = np.ones_like(value)

@@ -42,6 +42,10 @@ def taken_as(field: Field, prior: Prior, basis: Basis) -> Field:
     Source:
         HV-E26.
     """
+    if prior == field.prior:
+        return field
+    if field.is_as_taken(basis):
+        return prior.field(basis)
     before, after = (basis.precision(one.variance) for one in (field.prior, prior))
     known, _ = field.precision
     precision = known - before + after

@@ -211,8 +211,9 @@ def _estimate(day: Day, check: Check, far: ExactIntArray, of_users: float) -> Es
     """Return the estimate from a day's answers, and what it leaves."""
     before, users = day.before, day.users
     a_user, records = day.records()
-    residuals = day.residuals(check, far, records)
-    values = day.values(residuals, records)
+    values = day.values(before.residuals, records)
+    residuals = day.residuals(check, far, values.field)
+    values = day.values(residuals, records, like=values.before)
     mean_records = float(np.clip(records.mean.sum() / users.mean.sum(), 1.0, day.asked.cap))
     after = replace(
         before,

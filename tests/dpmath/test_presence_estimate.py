@@ -347,7 +347,7 @@ def test_a_first_look_finds_the_size_of_the_map_before_its_parts(size: float) ->
         number = basis.matrix @ level + np.sqrt(true.own) * rng.normal(size=n)
         slope, offset, of_slope, of_day, alike = (np.full(n, one) for one in (1.0, 0.0, 1e-9, 0.01, 0.0))
         told = Told(OfCells(number, np.full(n, 0.01)), slope, offset, of_slope, of_day, alike)
-        found = likeliest_size(prior.field(basis), basis, told).prior
+        found = likeliest_size(prior.field(basis), basis, told)[0].prior
         assert found.variance["city"] == prior.variance["city"]
         nearer.append(abs(np.log(found.total / true.total)) < abs(np.log(prior.total / true.total)))
     assert np.mean(nearer) >= 0.9
