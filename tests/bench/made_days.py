@@ -28,6 +28,7 @@ from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.state import POINTS, State
 from tasks.answers.sums import Said, means_of, shares_of
+from tasks.base.config_calendar import Calendar
 from tasks.kinds.estimated.public_day import hexagon_positions
 from tasks.output_formats.joint import joint_frame
 from tasks.records.synthetic import TIMEZONE, pings_of_day
@@ -191,7 +192,7 @@ def _of_records(records: Records, date: dt.date, city: City) -> tuple[pl.DataFra
     cell, user, n_records, total = (pairs[name].to_numpy().astype(np.int64) for name in ("cell", "user", "n", "total"))
     occupancy = Occupancy(cell, user, n_records, cells.height, int(user.max()) + 1)
     names, number = np.unique(cells["hexagon"].to_numpy(), return_inverse=True)
-    kind = 2 if date in city.holidays or date.weekday() == 6 else int(date.weekday() == 5)
+    kind = Calendar(holidays=city.holidays).kind_of_day(date)
     spacing = h3.average_hexagon_edge_length(_RESOLUTION) * math.sqrt(3)
     day = Day(
         occupancy, number.astype(np.int64), cells["slot"].to_numpy(), names, hexagon_positions(names), spacing, 24, kind

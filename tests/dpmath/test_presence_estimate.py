@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.stats import multivariate_normal
+from secret_city import a_city, a_prior, small
 
 from dpmath.core.currency import Concentrated
 from dpmath.presence.amounts import Told, first_means_of, likeliest_means, likeliest_size, means_of
@@ -26,28 +27,12 @@ from dpmath.presence.state import Asked, Known, asked_of
 from dpmath.presence.tilted import tilted
 from dpmath.presence.user_cells import UserCells, capped
 from dpmath.presence.weights import lean_of, least_error_weights, log_length_of, share_of
-from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, City, a_day, city_at
+from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, a_day
 
 CURRENCY = Concentrated(Decimal("1e-6"))
 CAP = 60
-
-
-def a_city(n_people: int, n_rings: int, seed: int) -> City:
-    """Return a city of hexagons in rings about a centre."""
-    span = range(-n_rings, n_rings + 1)
-    axial = np.array([(q, r) for q in span for r in span if abs(q + r) <= n_rings])
-    places = np.column_stack([axial[:, 0] + axial[:, 1] / 2, axial[:, 1] * np.sqrt(3) / 2])
-    return city_at(2.2 * places, n_people, seed)
-
-
 CITY = a_city(6000, n_rings=3, seed=4)
 GRID = Grid(CITY.position, N_SLOTS)
-
-
-def small() -> tuple[Grid, Basis]:
-    place = np.arange(4.0)
-    grid = Grid(np.column_stack([place, place % 2]), 6)
-    return grid, basis_of(grid)
 
 
 def a_field(basis: Basis, n_cells: int, seed: int = 1) -> Field:
@@ -55,10 +40,6 @@ def a_field(basis: Basis, n_cells: int, seed: int = 1) -> Field:
     covariance = basis.covariance(prior.variance)
     mean, own = rng.normal(size=len(covariance)), rng.normal(size=n_cells)
     return Field(mean, covariance, own, rng.uniform(0.1, 1, n_cells), prior)
-
-
-def a_prior(level: float = 0.0) -> Prior:
-    return Prior(level, {"city": 2.0, "hour": 0.5, "hexagon": 1.5, "course": 0.7}, 1.0)
 
 
 def people(number: int) -> tuple[UserCells, tuple[np.ndarray, ...]]:

@@ -5,26 +5,21 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from secret_city import a_city, a_prior, small
 
 from dpmath.core.currency import Concentrated
-from dpmath.presence.basis import Basis, Grid, basis_of
-from dpmath.presence.fields import Field, Prior, Seen, learned
+from dpmath.presence.basis import Basis, Grid
+from dpmath.presence.fields import Field, Seen, learned
 from dpmath.presence.intervals import limits
 from dpmath.presence.kinds import N_KINDS, WEEKDAY, apart_of, taken_apart, together
 from dpmath.presence.programme import asked_for_real, programme
 from dpmath.presence.state import Asked, asked_of
 from dpmath.presence.user_cells import UserCells, capped
-from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, City, a_day, city_at
+from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, a_day
 
 CAP = 20
 SATURDAY, SUNDAY = 1, 2
-PRIOR = Prior(0.4, {"city": 2.0, "hour": 0.5, "hexagon": 1.5, "course": 0.7}, 1.0)
-
-
-def small() -> tuple[Grid, Basis]:
-    place = np.arange(4.0)
-    grid = Grid(np.column_stack([place, place % 2]), 6)
-    return grid, basis_of(grid)
+PRIOR = a_prior(0.4)
 
 
 def seen_of(field: Field, basis: Basis, seed: int, own: bool = True) -> Field:
@@ -103,13 +98,6 @@ def test_a_kind_of_day_that_there_is_not_is_refused() -> None:
     grid, _ = small()
     with pytest.raises(ValueError, match="kind must be 0 to 2"):
         asked_of(grid, CAP, 10, 1 << 100, kind=N_KINDS)
-
-
-def a_city(n_people: int, n_rings: int, seed: int) -> City:
-    span = range(-n_rings, n_rings + 1)
-    axial = np.array([(q, r) for q in span for r in span if abs(q + r) <= n_rings])
-    places = np.column_stack([axial[:, 0] + axial[:, 1] / 2, axial[:, 1] * np.sqrt(3) / 2])
-    return city_at(2.2 * places, n_people, seed)
 
 
 CITY = a_city(4000, n_rings=3, seed=4)

@@ -162,13 +162,10 @@ def a_random_design(view: View, n_queries: int, rng: np.random.Generator) -> Des
 
 def rows_of(day: Day) -> np.ndarray:
     """Return the stratum of each pair: those of one cell with as many binary digits of records, of like users."""
-    light, of_light, last = set[int](), 0.0, -1.0
-    for user in np.argsort(user_records(day), kind="stable"):
-        if 2 * of_light < user_records(day).sum() or user_records(day)[user] == last:
-            light.add(int(user))
-            of_light, last = of_light + user_records(day)[user], user_records(day)[user]
+    records = user_records(day)
+    is_heavy = [2 * records[records < own].sum() >= records.sum() for own in records]
     pairs = zip(day.occupancy.cell, day.occupancy.user, day.occupancy.n_records, strict=True)
-    keys = [(int(cell), user not in light, int(m).bit_length()) for cell, user, m in pairs]
+    keys = [(int(cell), is_heavy[user], int(m).bit_length()) for cell, user, m in pairs]
     order = {key: number for number, key in enumerate(sorted(set(keys)))}
     return np.array([order[key] for key in keys])
 
