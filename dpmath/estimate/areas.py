@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.posterior import Estimate, Joint
@@ -20,7 +21,6 @@ AREAS = ("cell", "hexagon_4h", "parent", "parent_4h")
 in which the slot begins, the parent hexagon in the slot, and the parent hexagon in the 4 hours."""
 _BANDS = 6
 ALIKE = 0.2
-"""Correlation of what one user differs by in two cells of an area: a fast bus is fast in both."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def areas_of_cells(estimate: Estimate, day: Day, parent: IntArray | None) -> Are
         number = area_numbers(day.hexagon, day.slot, day.n_slots, parent)
         region = parent[day.hexagon]  # no area has cells of two parents
         for areas in number[1:]:
-            alike = added_by_alike(day.occupancy, estimate.residual_variance, areas)
+            alike = added_by_alike(day.occupancy, estimate.residual_variance - estimate.alike_variance, areas)
             variances.append(area_variances(estimate, records, areas, region) + alike)
     variance, before = np.stack(variances, axis=1)
     return Areas(number, records, averages(number, records, estimate.mean), variance, before)
@@ -145,11 +145,12 @@ def area_variances(estimate: Estimate, records: IntArray, area: IntArray, region
 def added_by_alike(occupancy: Occupancy, residual_variance: FloatArray, area: IntArray) -> FloatArray:
     """Return what is added to the variance of each cell's area because a user's residuals in its cells are alike.
 
-    The model's residuals are independent, which is enough for cells, for a user has one residual in each.
+    The model's residuals are independent but for what a user has everywhere, which is enough for cells, for a user has
+    one residual in each.
 
     Args:
         occupancy: The day's pairs.
-        residual_variance: Variance of each pair's residual, shape (P,).
+        residual_variance: Variance of what is each pair's own of its residual, shape (P,).
         area: Number of the area that holds each cell, shape (G,).
 
     Source:
@@ -167,7 +168,9 @@ def _variances(estimate: Estimate, cells: IntArray, share: FloatArray) -> FloatA
     """Return the variance of each mean of some cells, of which each has a share, after and before the day."""
     joint, squared = estimate.joint, share**2
     residual = squared @ joint.residual[cells]
-    before = _state_variances(joint, cells, share) + squared @ joint.of_cells[cells] + residual
+    users = joint.users[cells]
+    alike = ((share @ users) ** 2).sum(axis=1) - squared @ np.asarray((users**2).sum(axis=1))
+    before = _state_variances(joint, cells, share) + squared @ joint.of_cells[cells] + residual + alike
     known = ((joint.known[:, cells] @ share.T) ** 2).sum(axis=0)
     off = ((share @ joint.off[cells]) ** 2).sum(axis=1)
     after = residual + np.maximum(before - known - residual, 1e-12) + off

@@ -116,6 +116,24 @@ def _in_l1(view: View, found: Directions, unit: float) -> FloatArray:
     return best
 
 
+def lengthened(before: View, after: View, loading: FloatArray, norm: Norm) -> float:
+    """Return how much longer users' vectors are expected to be than before: the mean over users of the log.
+
+    Args:
+        before: A day as it was expected.
+        after: The same day, as it would be expected with all that it told.
+        loading: Loading of each stratum in each query, shape (R, Q).
+        norm: The norm of the balls.
+
+    Source:
+        HV-E6.
+    """
+    nothing = np.zeros((len(loading), 0))
+    was, now = (_expected_lengths(view, loading, nothing, norm)[0] for view in (before, after))
+    moved = was > 0
+    return float(np.log(now[moved] / was[moved]).mean()) if moved.any() else 0.0
+
+
 def whole_numbers(
     design: Design, view: View, value_range: int, radius: IntArray, inverse_scale: int, norm: Norm
 ) -> Measurement:
@@ -141,7 +159,7 @@ def as_measured(measurement: Measurement) -> Design:
     return Design(measurement.loading.astype(np.float64), weight)
 
 
-def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> tuple[FloatArray, float]:
+def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> tuple[FloatArray, FloatArray]:
     """Return how long each user's vector is expected to be before it is scaled, and which part a component is of it.
 
     Args:
@@ -158,13 +176,12 @@ def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm:
     records = occupancy.n_records.astype(np.float64)
     rest = view.state_variance[strata.cell] + strata.stay_variance(view.today)
     rest = np.maximum(rest - (fields**2).sum(axis=1), 0.0)
-    spread = records**2 * (view.residual_variance + rest[strata.of_pair])
+    spread = records**2 * (view.residual_variance - view.alike_variance + rest[strata.of_pair])
     components = user_sums(occupancy, spread, loading**2, strata.of_pair)
-    for field in fields.T:
-        components += user_sums(occupancy, records * field[strata.of_pair], loading, strata.of_pair) ** 2
+    for field in (np.sqrt(view.alike_variance), *fields[strata.of_pair].T):
+        components += user_sums(occupancy, records * field, loading, strata.of_pair) ** 2
     if norm == "l1":
         components = _L1_MEAN * np.sqrt(components)
     whole = components.sum(axis=1)
-    parts = (components / np.maximum(whole, 1e-300)[:, None]).sum(axis=0)
-    part = float((parts**2).sum() / max(float(parts.sum()) ** 2, 1e-300))
+    part = (components / np.maximum(whole, 1e-300)[:, None]).sum(axis=0) / max(1, np.count_nonzero(whole))
     return whole if norm == "l1" else np.sqrt(whole), part

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from dpmath.estimate.areas import ALIKE
 from dpmath.estimate.day import Day, FloatArray
@@ -18,7 +18,8 @@ from dpmath.joint.loadings import Cells, Loadings, loadings
 def errors_of(estimate: Estimate, day: Day) -> tuple[OfFactors, OfFactors]:
     """Return how the errors of a day's cells go together, and how they go with those of the same cells on days before.
 
-    A user differs from others in a like way in all cells: a fast bus is fast everywhere. Errors of two days go together
+    A user differs from others in a like way in all cells, as a fast bus does: of that the sums tell. What else it differs
+    by goes together in its cells, of which the sums are taken to tell nothing. Errors of two days go together
     by what lasts of the cells: a day's error has nothing in common with sums that were known on that day.
 
     Args:
@@ -29,9 +30,12 @@ def errors_of(estimate: Estimate, day: Day) -> tuple[OfFactors, OfFactors]:
         HV-E8.
     """
     joint, occupancy = estimate.joint, day.occupancy
-    of_pair = occupancy.n_records / occupancy.cell_records[occupancy.cell] * np.sqrt(ALIKE * estimate.residual_variance)
-    users = csr_array((of_pair, (occupancy.cell, occupancy.user)), shape=(occupancy.n_cells, occupancy.n_users))
-    alone = joint.of_cells + (1 - ALIKE) * estimate.residual_part
+    apart = np.maximum(estimate.residual_variance - estimate.alike_variance, 0.0)
+    of_pair = occupancy.n_records / occupancy.cell_records[occupancy.cell] * np.sqrt(ALIKE * apart)
+    near = csr_array((of_pair, (occupancy.cell, occupancy.user)), shape=(occupancy.n_cells, occupancy.n_users))
+    users = csr_array(hstack([joint.users, near]))
+    # the check has changed what residuals are thought to be; what users have in common is as the sums told it
+    alone = joint.of_cells + np.maximum(estimate.residual_part - np.asarray((users**2).sum(axis=1)), 0.0)
     before, lasting = (of_coefficients(one.prior, joint.rows, day) for one in (joint.before, joint.lasting))
     seen = _seen(joint.before, joint)
     whole = OfFactors(replace(_with(before, joint.off, seen, joint.known.T), alone=alone), users)
@@ -40,7 +44,7 @@ def errors_of(estimate: Estimate, day: Day) -> tuple[OfFactors, OfFactors]:
     half, apart = (joint.known + joint.lasts).T / 2, (joint.known - joint.lasts).T / 2
     is_same = joint.lasting.gain is joint.before.gain
     lasting = _with(lasting, apart, seen if is_same else _seen(joint.lasting, joint), half)
-    nobody = csr_array((occupancy.n_cells, 1))
+    nobody = csr_array((day.occupancy.n_cells, 1))
     return replace(whole, factors=replace(whole.factors, alone=alone)), OfFactors(lasting, nobody)
 
 

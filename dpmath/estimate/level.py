@@ -33,9 +33,9 @@ class Reading:
         error: By which part the share may be off.
     """
 
-    share: float
+    share: FloatArray | float
     noise: float
-    error: float
+    error: FloatArray | float
 
 
 def level(view: View, reach: FloatArray, noise: float, is_first: bool) -> Design:
@@ -135,9 +135,10 @@ def mean_before(answer: float, deviation: float) -> tuple[float, float]:
 def _variances(view: View, n_records: FloatArray) -> FloatArray:
     """Return the variance of each user's deviation, its pairs counting so much, shape (L,)."""
     occupancy = view.day.occupancy
-    alone = np.bincount(occupancy.user, n_records**2 * view.residual_variance)
+    alike = np.bincount(occupancy.user, n_records * np.sqrt(view.alike_variance)) ** 2
+    alone = np.bincount(occupancy.user, n_records**2 * (view.residual_variance - view.alike_variance))
     together = np.bincount(occupancy.user, n_records * view.state_variance[occupancy.cell])
-    return np.asarray(alone + together, dtype=np.float64)
+    return np.asarray(alike + alone + together, dtype=np.float64)
 
 
 def _shift_variance(view: View, weight: FloatArray) -> float:
@@ -149,4 +150,8 @@ def _shift_variance(view: View, weight: FloatArray) -> float:
 
 def _unknown(view: View) -> float:
     """Return how well the log of what users differ by is known: half of that of the residuals' variance."""
-    return float(np.sqrt(view.state.residual_covariance.mean()) / 2)
+    records, covariance = view.day.occupancy.n_records, view.state.residual_covariance
+    alike, whole = (np.average(one, weights=records) for one in (view.alike_variance, view.residual_variance))
+    share = alike / whole
+    of_pairs, of_users = covariance[:-1, :-1].mean(), covariance[-1, -1]
+    return float(np.sqrt((1 - share) ** 2 * of_pairs + share**2 * of_users) / 2)

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
+from scipy.sparse import csr_array
 
 from dpmath.estimate.day import FloatArray
+from dpmath.estimate.measurement import user_sums
 from dpmath.estimate.rows import Rows
 from dpmath.estimate.scaled import scales_after
 from dpmath.estimate.scales import Scales
@@ -14,6 +16,7 @@ from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.told import Known, Told, Turned
 from dpmath.estimate.view import View
 from dpmath.joint.errors import LEAST_VARIANCE
+from dpmath.joint.products import product
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Design:
     loading: FloatArray
     weight: FloatArray
     length: float = 0.0
-    part: float = 0.0
+    part: FloatArray | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Taken:
     sums: FloatArray
     noise: float
     expected: FloatArray
-    cut: float = 0.0
+    cut: FloatArray | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Joint:
         before: What was known of the day's coefficients before its sums.
         of_cells: Variance of what is each cell's own, shape (G,).
         residual: How much of each cell's variance is that of the pairs' residuals, before the check, shape (G,).
+        users: How each cell moves with what all residuals of each user have in common, shape (G, L).
         known: Covariance of each cell with the sums, which are turned so that they are independent, shape (Q, G).
         off: How far each cell may be off, by each cause that all cells have in common, shape (G, n).
         lasting: What was known, before the sums, of the coefficients that last over days.
@@ -75,6 +79,7 @@ class Joint:
     before: Known
     of_cells: FloatArray
     residual: FloatArray
+    users: csr_array
     known: FloatArray
     off: FloatArray
     lasting: Known
@@ -95,6 +100,7 @@ class Estimate:
         variance_before: The same before the day's sums were known, shape (G,).
         state: The state after the day.
         residual_variance: Variance of each pair's residual, shape (P,).
+        alike_variance: How much of it all residuals of a user have in common, shape (P,).
         residual_part: How much of the variance is that of the pairs' residuals, shape (G,).
         joint: How the errors of cells go together.
     """
@@ -105,6 +111,7 @@ class Estimate:
     variance_before: FloatArray
     state: State
     residual_variance: FloatArray
+    alike_variance: FloatArray
     residual_part: FloatArray
     joint: Joint
 
@@ -123,16 +130,23 @@ def told_by(view: View, taken: Sequence[Taken]) -> Told:
         of_each.append(strata.cell_sums(totals))
         seen_by_each.append(strata.seen_by(totals, of_each[-1], state.n_hexagons))
     seen, of_cells = np.column_stack(seen_by_each), np.column_stack(of_each)
-    residual = view.residual_variance / factors["residual"]
+    of_users = np.column_stack([_of_users(view, one.design) for one in taken])
     return Told(
         sums=np.concatenate([one.sums for one in taken]),
         seen=seen,
         cell=(of_cells * (view.cell_variance / factors["cell"])[:, None]).T @ of_cells,
         level=np.outer(seen[0], seen[0]) * (state.of_the_day[0] / factors["level"]),
         day=seen[1:].T @ ((state.of_the_day[1:] / factors["day"])[:, None] * seen[1:]),
-        residual=np.block([[_together(view, one, other, residual) for other in taken] for one in taken]),
+        residual=np.block([[_together(view, one, other, view.apart_variance) for other in taken] for one in taken]),
+        user=product(of_users.T, of_users),
         noise=np.diag(np.concatenate([np.full(one.sums.size, one.noise**2) for one in taken])),
     )
+
+
+def _of_users(view: View, design: Design) -> FloatArray:
+    """Return how each user moves the sums by what all its residuals have in common, shape (L, Q)."""
+    of_pairs = design.weight * np.sqrt(view.alike_variance)
+    return user_sums(view.day.occupancy, of_pairs, design.loading, view.strata.of_pair)
 
 
 def _together(view: View, one: Taken, other: Taken, residual: FloatArray) -> FloatArray:
@@ -171,7 +185,7 @@ def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
     expected, kept = _with_scales(view, told, scales, shocks)
     today, turned, _, known = _with_cells(expected, kept, taken)
     mean = _mean(expected, turned, known)
-    wide = solved(*_with_scales(view, told, scales.widened(taken[-1].cut), shocks), taken)
+    wide = solved(*_with_scales(view, told, scales.widened(float(np.mean(taken[-1].cut))), shocks), taken)
     off = wide.mean - mean
     joint = replace(wide.joint, off=np.column_stack([wide.joint.off, off]))
     variance = wide.variance + off**2
@@ -191,8 +205,7 @@ def _with_scales(view: View, told: Told, scales: Scales, shocks: FloatArray) -> 
 
 def _apart(view: View, told: Told) -> FloatArray:
     """Return the covariance of the sums by all but the day's coefficients."""
-    factors = view.state.factors
-    return factors["cell"] * told.cell + factors["residual"] * told.residual + told.noise
+    return told.alone(view.state.factors | {"level": 0.0, "day": 0.0})
 
 
 def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
@@ -224,9 +237,10 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
         variance_before=before,
         state=replace(view.state, told=(*view.state.told, told)),  # folding is for who keeps it
         residual_variance=residual,
+        alike_variance=view.alike_variance,
         residual_part=alone,
         joint=Joint(
-            rows, view.today, of_cells, alone, known, off, lasting, lasts, of_the_day, departs, turned.innovation
+            rows, view.today, of_cells, alone, _users(view), known, off, lasting, lasts, of_the_day, departs, turned.innovation
         ),
     )
 
@@ -234,10 +248,18 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
 def _with_cells(view: View, told: Told, taken: Sequence[Taken]) -> tuple[Known, Turned, FloatArray, FloatArray]:
     """Return what is known of the coefficients with a day's sums, these as turned, and how cells go with both."""
     today, turned = view.today.given(told.seen, _apart(view, told), told.sums)
-    residual = view.share_of_cell * view.residual_variance
-    own = [_of_cells(view, one.design, residual, view.cell_variance) for one in taken]
-    covariance = view.rows.times(turned.together) + np.column_stack(own)
+    apart = view.share_of_cell * (view.residual_variance - view.alike_variance)
+    own = [_of_cells(view, one.design, apart, view.cell_variance) for one in taken]
+    alike = [_of_users(view, one.design) for one in taken]
+    covariance = view.rows.times(turned.together) + np.column_stack(own) + _users(view) @ np.column_stack(alike)
     return today, turned, covariance, solve_triangular(turned.root, covariance.T, lower=True)
+
+
+def _users(view: View) -> csr_array:
+    """Return how each cell moves with what all residuals of each user have in common, shape (G, L)."""
+    occupancy = view.day.occupancy
+    of_pair = view.share_of_cell * np.sqrt(view.alike_variance)
+    return csr_array((of_pair, (occupancy.cell, occupancy.user)), shape=(occupancy.n_cells, occupancy.n_users))
 
 
 def _mean(view: View, turned: Turned, known: FloatArray) -> FloatArray:

@@ -8,8 +8,9 @@ import numpy as np
 from dpmath.core.accounting import ExactIntArray
 from dpmath.estimate import shrinkage
 from dpmath.estimate.asked import Asked, Guess
+from dpmath.estimate.checked import Asking, checked
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.design import RADIUS, as_measured, design, whole_numbers
+from dpmath.estimate.design import RADIUS, as_measured, design, lengthened, whole_numbers
 from dpmath.estimate.law_programme import law_programme
 from dpmath.estimate.level import Reading, level, reading_of
 from dpmath.estimate.measurement import ROOM_BITS, Measurement
@@ -18,27 +19,16 @@ from dpmath.estimate.questions import (
     LARGEST_DEVIATION,
     SHARE_BITS,
     Centre,
-    Check,
     Measured,
     Question,
     Questions,
     Shrunk,
     Spread,
-    check_limits,
 )
-from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State, first_state
+from dpmath.estimate.state import POINTS, State, first_state
 from dpmath.estimate.view import View, scale_of
 
-Asking = Generator[Question, tuple[Question, ExactIntArray], Estimate]
-"""Yields a question; is sent the question as it was asked, and its noisy answers; returns the estimate."""
-
 LEVELS = ("level", "level again")
-CHECKED_AT = 1.5
-"""A pair is counted if it is this many standard deviations from its cell's estimate."""
-_NORMAL_BEYOND = 0.1336144
-_RISE = 1.5 * 0.1295176
-"""How much the share beyond CHECKED_AT standard deviations rises with the log of the variance."""
-_LARGEST_STEP = 1.5
 _ROOM_VARIANCE = 0.1
 """Of the room of one user's vector about the mean."""
 
@@ -64,7 +54,10 @@ def programme(state: State | None, asked: Asked) -> Asking:
             earlier.append((yield from _levelled(view, asked, name)))
             view = expected_after(view, earlier)
     view, last = yield from _measured(view, asked, "map")
-    found = yield from _checked(estimated(view, [*earlier, last]), asked)
+    found = yield from checked(estimated(view, [*earlier, last]), asked)
+    # lengths were compared with what was expected; what has been learned of values since changes what is expected
+    longer = lengthened(view, _seen(found.state, asked), last.design.loading, asked.norm)
+    found = replace(found, state=replace(found.state, shrink=shrinkage.expecting(found.state.shrink, longer)))
     return found if asked.limits is None else (yield from law_programme(found, asked.limits, asked))
 
 
@@ -148,77 +141,6 @@ def _taken(view: View, asked: Asked, name: str, question: Question, answers: Exa
     sums = np.array([int(one) for one in answers], dtype=float) / RADIUS
     expected = (view.strata.pair_sums(done.weight) * (centre - view.state.centre)) @ done.loading
     return Taken(done, sums + expected, reading.noise * asked.noise(name) / RADIUS, expected, reading.error)
-
-
-def _checked(found: Estimate, asked: Asked) -> Generator[Question, tuple[Question, ExactIntArray], Estimate]:
-    """Ask how many pairs are far from the estimate, and return it with intervals that allow for that."""
-    view, occupancy = found.view, asked.day.occupancy
-    n_classes = RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]
-    of_mean = np.maximum(found.variance - found.residual_part, 0.0)[occupancy.cell]
-    residual = found.residual_variance
-    deviation = np.sqrt(residual + of_mean)
-    in_ticks = asked.value_range / POINTS
-    limit = check_limits(occupancy, view.residual_class, n_classes, asked.norm)
-    of_strata = np.clip(view.strata.values(found.mean, view.today.mean), 0.0, POINTS)
-    check = Check(
-        asked.sums("check", limit),
-        np.rint(of_strata * in_ticks).astype(np.int64)[view.strata.of_pair],
-        np.rint(CHECKED_AT * deviation * occupancy.n_records * in_ticks).astype(np.int64),
-        view.residual_class,
-    )
-    question, answers = yield check
-    if not isinstance(question, Check):
-        raise ValueError("the answers are not those of a check")
-    weight = question.sums.limit / (1 << ROOM_BITS)
-    counted = np.array([int(one) for one in answers], dtype=float) / (1 << ROOM_BITS)
-    noise = asked.noise("check") / (1 << ROOM_BITS)
-    share = np.zeros(weight.shape)  # of the variance that is residual, as a mean over each user's pairs of a class
-    n_pairs = np.zeros(weight.shape)
-    np.add.at(share, (occupancy.user, view.residual_class), residual / deviation**2)
-    np.add.at(n_pairs, (occupancy.user, view.residual_class), 1)
-    response = _RISE * (weight * share / np.maximum(n_pairs, 1)).sum(axis=0)
-    sampling = _NORMAL_BEYOND * (weight**2 / np.maximum(n_pairs, 1)).sum(axis=0)
-    return _widened(found, view, counted - _NORMAL_BEYOND * weight.sum(axis=0), response, noise**2 + sampling)
-
-
-def _widened(found: Estimate, view: View, surplus: FloatArray, response: FloatArray, variance: FloatArray) -> Estimate:
-    """Return an estimate whose intervals and next state have the residual variances that the check tells of.
-
-    Args:
-        found: The estimate.
-        view: The day as it was expected.
-        surplus: How much more of each class was far from the estimate than expected, shape (n,).
-        response: How much the surplus rises with the log of the class's residual variance, shape (n,).
-        variance: Variance of the surplus, shape (n,).
-    """
-    state = found.state
-    covariance = state.residual_covariance
-    gain = np.linalg.solve(
-        np.diag(variance) + (response[:, None] * covariance) * response, response[:, None] * covariance
-    )
-    step = np.clip(gain.T @ surplus, -_LARGEST_STEP, _LARGEST_STEP)
-    after = covariance - gain.T @ (response[:, None] * covariance)
-    factor = np.exp(step + np.diag(after - covariance) / 2)[view.residual_class]
-    n_records = view.day.occupancy.n_records
-    mean = float(np.average(factor, weights=n_records))  # of what earlier sums are thought to have had too
-    told = tuple(replace(one, residual=mean * one.residual) for one in state.told)
-    after = replace(
-        state, told=told, residual=state.residual + step, residual_covariance=after, n_days=state.n_days + 1
-    )
-    residual = found.residual_variance * factor
-    occupancy = view.day.occupancy
-    part = np.bincount(occupancy.cell, view.share_of_cell**2 * residual, occupancy.n_cells).astype(float)
-    after_day, before_day = (
-        np.maximum(one - found.residual_part, 0.0) + part for one in (found.variance, found.variance_before)
-    )
-    return replace(
-        found,
-        state=after,
-        variance=after_day,
-        variance_before=before_day,
-        residual_variance=residual,
-        residual_part=part,
-    )
 
 
 def answered(asking: Asking, answers: Questions) -> Estimate:

@@ -155,9 +155,12 @@ class Spread(_OfSums):
 class Check(_OfSums):
     """How many pairs are far from their cell's estimate: each user's share of the user's pairs in each class.
 
+    In a last class, how many users are far from it with all their pairs together.
+
     Attributes:
         centre: Estimate of each pair's values, in ticks a record, shape (P,).
-        half_width: How far a pair's total may be from n_records centre without being counted, in ticks, shape (P,).
+        half_width: How far a pair's total, and then how far a user's, may be from n_records centre without being
+            counted, in ticks, shape (P + L,).
         of_pair: Class of each pair, shape (P,).
     """
 
@@ -168,11 +171,23 @@ class Check(_OfSums):
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum of each class, in the unit of the limits."""
         occupancy, limit = private.occupancy, self.sums.limit
-        far = np.abs(private.filled(self.centre) - occupancy.n_records * self.centre) > self.half_width
+        off = private.filled(self.centre) - occupancy.n_records * self.centre
+        far = np.abs(np.append(off, _of_users(occupancy, off))) > self.half_width
+        user, of_class = with_users(occupancy, self.of_pair, limit.shape[1])
         n_far, n_pairs = np.zeros(limit.shape, dtype=np.int64), np.zeros(limit.shape, dtype=np.int64)
-        np.add.at(n_far, (occupancy.user[far], self.of_pair[far]), 1)
-        np.add.at(n_pairs, (occupancy.user, self.of_pair), 1)
+        np.add.at(n_far, (user[far], of_class[far]), 1)
+        np.add.at(n_pairs, (user, of_class), 1)
         return self.sums.noisy(limit * n_far // np.maximum(n_pairs, 1), random_bytes)
+
+
+def with_users(occupancy: Occupancy, of_pair: IntArray, n_classes: int) -> tuple[IntArray, IntArray]:
+    """Return user and class of each pair, and then of each user, whose class is the last, shape (P + L,).
+
+    Source:
+        HV-L53.
+    """
+    users = np.arange(occupancy.n_users)
+    return np.append(occupancy.user, users), np.append(of_pair, np.full(users.size, n_classes - 1))
 
 
 def check_limits(occupancy: Occupancy, of_pair: IntArray, n_classes: int, norm: str) -> IntArray:
@@ -185,6 +200,7 @@ def check_limits(occupancy: Occupancy, of_pair: IntArray, n_classes: int, norm: 
     """
     has = np.zeros((occupancy.n_users, n_classes), dtype=bool)
     has[occupancy.user, of_pair] = True
+    has[occupancy.user, -1] = True
     n_own = np.maximum(has.sum(axis=1), 1)
     largest = np.floor((1 << ROOM_BITS) / (n_own if norm == "l1" else np.sqrt(n_own))).astype(np.int64)
     return has * largest[:, None]

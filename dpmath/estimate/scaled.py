@@ -35,7 +35,7 @@ def scales_after(view: View, told: Told) -> tuple[Scales, FloatArray]:
 
     groups = {group: seen_by(group) for group in ("fixed", *GROUPS)}
     alone = {name: joined(getattr(one, name) for one in every) for name in ALONE}
-    noise = joined(one.noise for one in every)
+    noise = joined(one.noise + one.user for one in every)
     of_groups = [groups[group] + (alone["cell"] if group == "cell" else 0.0) for group in GROUPS]
     shocks = np.zeros((2, *noise.shape))
     shocks[:, -n_last:, -n_last:] = told.level, told.day

@@ -37,13 +37,13 @@ class Kept:
         deviation: Standard deviation of its log: how well it is known.
     """
 
-    share: float
-    deviation: float = 0.0
+    share: FloatArray
+    deviation: FloatArray
 
     @property
-    def error(self) -> float:
+    def error(self) -> FloatArray:
         """By which part of what the sums move a mean that may be off."""
-        return float(np.hypot(0.5 * (1 / self.share - 1), self.deviation))
+        return np.hypot(0.5 * (1 / self.share - 1), self.deviation)
 
 
 def mean_shrink(log_ratio: FloatArray | float, expected_length: float) -> FloatArray:
@@ -73,7 +73,7 @@ def mean_room(log_ratio: FloatArray | float, expected_length: float) -> FloatArr
     return np.asarray((room - LEAST_ROOM) / (MOST_ROOM - LEAST_ROOM) @ _WEIGHTS)
 
 
-def kept(shrink: tuple[float, float], expected_length: float, part: float) -> Kept:
+def kept(shrink: tuple[float, float], expected_length: float, part: FloatArray | float) -> Kept:
     """Return how much is kept of what moves all vectors alike: if it is small, the sums move by that share of it.
 
     A vector beyond the ball is kept by one over its length. What moves it across its own direction moves it by as much;
@@ -91,9 +91,10 @@ def kept(shrink: tuple[float, float], expected_length: float, part: float) -> Ke
     lengths = _lengths(ratios, expected_length)
     across = np.minimum(1.0, 1.0 / lengths) @ _WEIGHTS
     along = ndtr(-(ratios + np.log(expected_length)) / _SPREAD)  # how many vectors are inside
-    share, *shares = np.maximum(across - part * (across - along), _LEAST_SHARE)
+    lost = np.multiply.outer(across - along, np.asarray(part))
+    share, *shares = np.maximum(np.expand_dims(across, tuple(range(1, lost.ndim))) - lost, _LEAST_SHARE)
     logs = np.log(shares)
-    return Kept(float(share), float(np.sqrt(_WEIGHTS @ (logs - _WEIGHTS @ logs) ** 2)))
+    return Kept(share, np.sqrt(np.tensordot(_WEIGHTS, (logs - np.tensordot(_WEIGHTS, logs, 1)) ** 2, 1)))
 
 
 def possible_lengths(shrink: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
@@ -138,6 +139,15 @@ def updated(shrink: tuple[float, float], measured: float, variance: float, lengt
     mean = float(weight @ ratios)
     step = float(ratios[1] - ratios[0])
     return mean, max(float(weight @ (ratios - mean) ** 2), step**2 / 12)
+
+
+def expecting(shrink: tuple[float, float], longer: float) -> tuple[float, float]:
+    """Return the same where other lengths are expected: longer by so much in their logs.
+
+    Source:
+        HV-E6.
+    """
+    return shrink[0] - longer, shrink[1]
 
 
 def later(shrink: tuple[float, float], n_days: int) -> tuple[float, float]:

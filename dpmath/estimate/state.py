@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from dpmath.estimate import shrinkage
 from dpmath.estimate.basis import LASTING, OF_THE_DAY, Basis
@@ -12,7 +13,7 @@ from dpmath.estimate.law_shape import Shapes
 from dpmath.estimate.scales import NAMES, Scales
 from dpmath.estimate.told import Known, Told, folded
 
-MODEL = 21
+MODEL = 22
 """Number of the model. Raise it whenever an estimate from the same answers changes: releases of another are not learned
 from, and are not made again."""
 POINTS = 100.0
@@ -20,13 +21,17 @@ POINTS = 100.0
 MOST_COEFFICIENTS = 20_000
 """Of a state: about 1 GiB. Hexagons for which there is no room have none: all of what they are is their cells' own."""
 _CLASS_DRIFT = 0.01
+_OF_USERS = 1.0
+"""Variance of the log of what a user's residuals have in common: a factor of about e either way."""
 
 RESIDUAL_CLASSES = (3, 4)
 """Classes of the residual: levels of the predicted value, and sizes of a pair in its cell."""
+N_CLASSES = RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1] + 1
+"""The last is that of what a user's residuals have in common."""
 
 
 def class_covariance() -> FloatArray:
-    """Return the prior covariance of the classes' log multipliers: most of it is common to all.
+    """Return the prior covariance of the classes' log multipliers: most of it is common to all, but for users'.
 
     Source:
         HV-E5.
@@ -34,7 +39,8 @@ def class_covariance() -> FloatArray:
     n_levels, n_sizes = RESIDUAL_CLASSES
     level, size = (grid.ravel() for grid in np.meshgrid(np.arange(n_levels), np.arange(n_sizes), indexing="ij"))
     same_level, same_size = np.equal.outer(level, level), np.equal.outer(size, size)
-    return 0.25 + 0.06 * same_level + 0.06 * same_size + 0.03 * (same_level & same_size)
+    of_pairs = 0.25 + 0.06 * same_level + 0.06 * same_size + 0.03 * (same_level & same_size)
+    return np.asarray(block_diag(of_pairs, _OF_USERS))
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,7 @@ class State:
     told: tuple[Told, ...]
     scales: Scales
     shrink: tuple[float, float] = (0.0, 0.25)
-    residual: FloatArray = field(default_factory=lambda: np.zeros(RESIDUAL_CLASSES[0] * RESIDUAL_CLASSES[1]))
+    residual: FloatArray = field(default_factory=lambda: np.zeros(N_CLASSES))
     residual_covariance: FloatArray = field(default_factory=class_covariance)
     n_days: int = 0
     shapes: Shapes | None = None

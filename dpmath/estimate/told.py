@@ -19,7 +19,7 @@ _FOLDED = 500
 _AT_ONCE = 256
 """So many sums are looked at together: what they tell of each cell takes memory."""
 ALONE = ("cell", "level", "day", "residual")
-"""What sums vary by, beside the coefficients and noise."""
+"""What sums vary by, beside the coefficients, users and noise: each has a scale."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Told:
         cell: Covariance by what is each cell's own, shape (Q, Q).
         level: By the day's mean.
         day: By what else differs on the day.
-        residual: By the pairs' residuals.
+        residual: By the pairs' residuals, as far as each is apart from all others.
+        user: By what a user's residuals have in common.
         noise: By the noise.
     """
 
@@ -44,16 +45,17 @@ class Told:
     level: FloatArray
     day: FloatArray
     residual: FloatArray
+    user: FloatArray
     noise: FloatArray
 
     def alone(self, factors: dict[str, float]) -> FloatArray:
         """Return the covariance of what is no function of the coefficients."""
-        return np.asarray(self.noise + sum(factors[name] * getattr(self, name) for name in ALONE))
+        return np.asarray(self.noise + self.user + sum(factors[name] * getattr(self, name) for name in ALONE))
 
     def later(self, n_days: int) -> "Told":
         """Return the sums as they count after some days."""
         left = float(np.exp(_FORGOTTEN_A_DAY * n_days))
-        rest = {name: left * getattr(self, name) for name in (*ALONE, "noise")}
+        rest = {name: left * getattr(self, name) for name in (*ALONE, "user", "noise")}
         return replace(self, **rest)
 
     def with_coefficients(self, n_states: int) -> "Told":
@@ -173,7 +175,7 @@ def folded(told: Sequence[Told], prior: FloatArray, factors: dict[str, float]) -
     _, vectors = np.linalg.eigh(product(seen.T, prior[:, None] * seen))
     kept = vectors[:, -_FOLDED:]
     nothing = np.zeros((kept.shape[1], kept.shape[1]))
-    alone = dict.fromkeys(ALONE, nothing)
+    alone = dict.fromkeys((*ALONE, "user"), nothing)
     fold = Told(sums=kept.T @ sums, seen=product(seen, kept), noise=np.eye(kept.shape[1]), **alone)
     return (fold, before, last)
 

@@ -13,6 +13,8 @@ from dpmath.estimate.strata import Strata
 from dpmath.estimate.told import Known
 
 _LASTING_RESIDUAL = 0.12
+_ALIKE = 0.5
+"""How much of that a user has everywhere alike, as supposed: a fast bus is fast in all cells."""
 _RECORD_RESIDUAL = 2.0
 _RECORD_POWER = 0.8
 _LEAST_BINARY = 25.0
@@ -113,14 +115,34 @@ class View:
     @cached_property
     def residual_variance(self) -> FloatArray:
         """Variance of each pair's mean about the cell's expected value, in squared points, shape (P,)."""
-        state, occupancy = self.state, self.day.occupancy
+        return self.state.factors["residual"] * self.apart_variance + self.alike_variance
+
+    @cached_property
+    def apart_variance(self) -> FloatArray:
+        """Variance of what is each pair's own of it, for a scale of 1, in squared points, shape (P,)."""
+        *of_pairs, _ = self._of_classes
+        alike, whole = self._supposed_residuals
+        return np.asarray(np.array(of_pairs)[self.residual_class] * (1 - alike) * whole)
+
+    @cached_property
+    def alike_variance(self) -> FloatArray:
+        """Variance of what all residuals of a user have in common, in squared points, shape (P,)."""
+        alike, whole = self._supposed_residuals
+        return np.asarray(self._of_classes[-1] * alike * whole)
+
+    @property
+    def _of_classes(self) -> FloatArray:
+        return np.asarray(np.exp(self.state.residual + np.diag(self.state.residual_covariance) / 2))
+
+    @cached_property
+    def _supposed_residuals(self) -> tuple[FloatArray, FloatArray]:
+        """Which share of a pair's residual its user has everywhere, and its variance, as supposed, both of shape (P,)."""
+        occupancy = self.day.occupancy
         by_size = residual_shares(occupancy.n_records)
         expected = self.expected[occupancy.cell]
-        by_size *= self.relative[occupancy.cell]
         most = np.maximum(expected * (POINTS - expected), _LEAST_BINARY)
-        factor = np.exp(state.residual + np.diag(state.residual_covariance) / 2)[self.residual_class]
-        factor = factor * state.factors["residual"]
-        return np.asarray(factor / (1 / (by_size * state.scale**2) + 1 / most), dtype=np.float64)
+        of_pair = by_size * self.relative[occupancy.cell] * self.state.scale**2
+        return _ALIKE * _LASTING_RESIDUAL / by_size, 1 / (1 / of_pair + 1 / most)
 
     @cached_property
     def share_of_cell(self) -> FloatArray:

@@ -63,7 +63,7 @@ class OfFactors:
 
     def variances(self, weights: csr_array) -> FloatArray:
         """Return the variance of weighted sums of cells: shape (G, n) to (n,)."""
-        return np.maximum(self.factors.variances(weights) + squares(weights, self.together), LEAST_VARIANCE)
+        return np.maximum(self.factors.signed_variances(weights) + squares(weights, self.together), LEAST_VARIANCE)
 
     @cached_property
     def diagonal(self) -> FloatArray:

@@ -56,10 +56,12 @@ class Factors:
 
     def variances(self, weights: FloatArray | csr_array) -> FloatArray:
         """Return the variance of weighted sums of cells: shape (G, n) to (n,)."""
+        return np.maximum(self.signed_variances(weights), 0.0)
+
+    def signed_variances(self, weights: FloatArray | csr_array) -> FloatArray:
+        """Return the same, below 0 where ``against`` is larger, as may be if these are a part of a covariance."""
         found = (weights**2).T @ self.alone - squares(weights, self.against)
-        return np.maximum(
-            found + sum(squares(weights, one) for one in (self.common, *(one for one, _ in self._by_label))), 0.0
-        )
+        return found + sum(squares(weights, one) for one in (self.common, *(one for one, _ in self._by_label)))
 
     @cached_property
     def _by_label(self) -> list[tuple[csr_array, csc_array]]:

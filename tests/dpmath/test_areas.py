@@ -87,7 +87,7 @@ def shares_of(area: np.ndarray, records: np.ndarray) -> np.ndarray:
 
 
 def expected_variances(
-    view: View, share: np.ndarray, taken: list[Taken], part: np.ndarray
+    view: View, share: np.ndarray, taken: list[Taken], before_check: np.ndarray, part: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the variance of means of cells after and before sums, in dense matrices, and for what balls cut off.
 
@@ -95,13 +95,14 @@ def expected_variances(
         view: The day.
         share: The share of each cell in each mean.
         taken: The sums.
-        part: Variance of each cell by residuals, as it is after the check.
+        before_check: Variance of each cell by residuals.
+        part: The same as it is after the check.
     """
     model = Textbook(view)
     seen, whole, sums = model.seen(view, taken)
     _, left = model.given(view, taken)
-    of_areas, residuals = share @ model.of_means, share @ model.residuals
-    before, residual = (np.diag(one @ model.covariance @ one.T) for one in (of_areas, residuals))
+    of_areas, residual = share @ model.of_means, share**2 @ before_check
+    before = np.diag(of_areas @ model.covariance @ of_areas.T)
     after = np.diag(of_areas @ left @ of_areas.T)
     solved_sums = np.linalg.solve(whole, sums - seen @ model.mean)
     noise = np.concatenate([np.full(one.sums.size, one.noise**2) for one in taken])
@@ -143,8 +144,8 @@ def test_the_variance_of_an_area_is_that_of_the_dense_joint_gaussian(cut: float,
     )
     areas = areas_of_cells(checked, day, PARENT)
     share = shares_of(areas.number[kind], day.occupancy.cell_records)
-    after, before = expected_variances(view, share, taken, part)
-    alike = alike_in_dense(day, found.residual_variance, areas.number[kind])
+    after, before = expected_variances(view, share, taken, found.residual_part, part)
+    alike = alike_in_dense(day, found.residual_variance - found.alike_variance, areas.number[kind])
     after, before = after + alike, before + alike
     assert areas.variance[kind] == pytest.approx(after, rel=1e-8)
     assert areas.variance_before[kind] == pytest.approx(before, rel=1e-8)
@@ -198,7 +199,8 @@ def test_areas_do_not_depend_on_which_regions_are_taken_together() -> None:
     areas = areas_of_cells(estimate, day, PARENT)
     for kind in (1, 2, 3):
         at_once = area_variances(estimate, records, areas.number[kind], np.zeros(50, dtype=np.int64))
-        at_once += added_by_alike(day.occupancy, estimate.residual_variance, areas.number[kind])
+        apart = estimate.residual_variance - estimate.alike_variance
+        at_once += added_by_alike(day.occupancy, apart, areas.number[kind])
         assert at_once == pytest.approx(np.stack([areas.variance[kind], areas.variance_before[kind]]), rel=1e-9)
 
 

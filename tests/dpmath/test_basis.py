@@ -270,7 +270,7 @@ def test_places_and_cells_differ_in_proportion_to_what_the_city_expects_of_them(
 def test_residual_variances_fall_with_records_and_are_those_of_the_definition() -> None:
     records = np.array([1, 2, 10, 10**6])
     assert residual_shares(records) == pytest.approx([0.12 + 2 / m**0.8 for m in records])
-    residual, found = np.linspace(-1, 1, 12), set()
+    residual, found = np.linspace(-1, 1.2, 13), set()
     for seed in range(12):  # one city need not have pairs of every class
         day = a_city(seed)
         state = a_state(day, 4)
@@ -286,8 +286,11 @@ def test_residual_variances_fall_with_records_and_are_those_of_the_definition() 
             assert view.residual_class[pair] == one
             by_size = (0.12 + 2 / m**0.8) * of_city[cell] * 81
             most = max(25.0, expected[cell] * (100 - expected[cell]))
-            factor = math.exp(residual[one] + class_covariance()[one, one] / 2) * state.factors["residual"]
-            assert view.residual_variance[pair] == pytest.approx(factor / (1 / by_size + 1 / most))
+            own, alike = (math.exp(residual[number] + class_covariance()[number, number] / 2) for number in (one, 12))
+            share, whole = 0.06 / (0.12 + 2 / m**0.8), 1 / (1 / by_size + 1 / most)
+            assert view.alike_variance[pair] == pytest.approx(alike * share * whole)
+            own *= state.factors["residual"] * (1 - share) * whole
+            assert view.residual_variance[pair] == pytest.approx(own + alike * share * whole)
         assert np.bincount(occupancy.cell, view.share_of_cell) == pytest.approx(1)
     assert found == set(range(12))
 
@@ -299,4 +302,5 @@ def test_classes_vary_together_and_those_of_a_level_or_size_more() -> None:
         for other in range(12):
             level, size = one // 4 == other // 4, one % 4 == other % 4
             assert covariance[one, other] == pytest.approx(0.25 + 0.06 * level + 0.06 * size + 0.03 * (level and size))
+    assert covariance[12].tolist() == [0.0] * 12 + [1.0], "what users have in common is told apart"
     assert np.linalg.eigvalsh(covariance).min() > 0.01

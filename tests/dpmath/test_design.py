@@ -25,7 +25,7 @@ from scipy.stats import ortho_group
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate import shrinkage
 from dpmath.estimate.day import Day
-from dpmath.estimate.design import RADIUS, as_measured, design, whole_numbers
+from dpmath.estimate.design import RADIUS, as_measured, design, lengthened, whole_numbers
 from dpmath.estimate.directions import N_DIRECTIONS, directions
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
 from dpmath.estimate.posterior import Design, solved
@@ -149,6 +149,25 @@ def test_users_vectors_have_the_expected_length_in_the_model(make: Callable[[Day
     found = design(view, "l1", noise, reach)
     ratio = mean_lengths_l1(view, found) / (found.length * reach)
     assert ratio.mean() == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.theorem("HV-E6")
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("learned", [-2.0, 3.0])
+def test_what_is_learned_of_values_changes_what_lengths_are_expected_by_as_much_as_in_the_model(
+    norm: Norm, learned: float
+) -> None:
+    """Residuals, or what users have in common, vary more or less than thought when the lengths were told."""
+    view, lengths = a_view(a_city()), lengths_by_model if norm == "l2" else mean_lengths_l1
+    loading = np.random.default_rng(3).normal(size=(view.strata.cell.size, 5))
+    one = Design(loading, view.day.occupancy.n_records.astype(float))
+    for some in (slice(0, 12), slice(12, 13)):
+        state = replace(view.state, residual=view.state.residual.copy())
+        state.residual[some] += learned
+        after = replace(view, state=state)
+        expected = np.log(lengths(after, one) / lengths(view, one)).mean()
+        assert lengthened(view, after, loading, norm) == pytest.approx(expected, rel=0.2)
+        assert expected * learned > 0.05
 
 
 @pytest.mark.quick(2)

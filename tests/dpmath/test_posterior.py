@@ -16,6 +16,7 @@ from city_days import (
     dense,
     expected_error,
     known_of,
+    residual_covariance,
     run,
     same,
     scales_of,
@@ -111,11 +112,15 @@ def test_sums_are_kept_by_what_they_vary_by() -> None:
     model, state, told = Textbook(view), view.state, told_by(view, taken)
     seen, _, sums = model.seen(view, taken)
     n_states, n_cells = model.n_states, view.day.occupancy.n_cells
+    pairs = (n_states + n_cells, model.mean.size - n_states)
     edges = {"level": (0, 1), "day": (1, n_states), "cell": (n_states, n_states + n_cells)}
-    edges["residual"] = (n_states + n_cells, model.mean.size - n_states)
+    edges |= {"residual": pairs, "user": pairs}
     for name, (first, last) in edges.items():
         part = slice(n_states + first, n_states + last)
-        expected = seen[:, part] @ model.covariance[part, part] @ seen[:, part].T / state.factors[name]
+        apart = np.diag(view.residual_variance - view.alike_variance)
+        of_pairs = {"residual": apart, "user": residual_covariance(view) - apart}
+        covariance = of_pairs.get(name, model.covariance[part, part])
+        expected = seen[:, part] @ covariance @ seen[:, part].T / state.factors.get(name, 1.0)
         assert getattr(told, name) == pytest.approx(expected, abs=1e-12), name
         assert np.abs(getattr(told, name)[:5, 5:]).max() > 1e-3, "two measurements of one day go together"
     assert told.seen == pytest.approx(seen[:, :n_states].T, abs=1e-12)
@@ -160,7 +165,7 @@ def test_the_map_is_designed_from_what_the_sums_before_it_tell(
     of_the_day = after.state.of_the_day * np.append(shocks[0], np.full(mean.size - 1, shocks[1]))
     before = covariance + np.diag(of_the_day)
     factors = after.state.factors
-    alone = told.noise + factors["cell"] * told.cell + factors["residual"] * told.residual
+    alone = told.noise + told.user + factors["cell"] * told.cell + factors["residual"] * told.residual
     gain = np.linalg.solve(told.seen.T @ before @ told.seen + alone, told.seen.T @ before).T
     assert after.today.mean == pytest.approx(mean + gain @ (told.sums - told.seen.T @ mean))
     assert after.today.block(slice(None)) == pytest.approx(before - gain @ told.seen.T @ before, abs=1e-9)

@@ -79,7 +79,9 @@ def test_what_balls_keep_is_learned_whether_vectors_are_as_long_as_expected_or_n
     totals = np.rint(points * VALUE_RANGE / 100).astype(np.int64)
     state = replace(a_state(day), told=())
     asked = asked_of(day, norm, MUCH[norm], False)
-    found, recorded = run(programme(state, asked), day, totals, np.random.default_rng(5).bytes)
+    expecting, told = shrinkage.expecting, []
+    monkeypatch.setattr(shrinkage, "expecting", lambda *known: told.append(known[0]) or expecting(*known))
+    _, recorded = run(programme(state, asked), day, totals, np.random.default_rng(5).bytes)
     *levels, measurement = (one.measurement for one, _ in recorded if isinstance(one, Measured))
     assert [one.n_queries for one in levels] == [1, 1]
     roomy = replace(measurement, radius=np.full_like(measurement.radius, LARGEST_RADIUS))
@@ -89,12 +91,14 @@ def test_what_balls_keep_is_learned_whether_vectors_are_as_long_as_expected_or_n
     by_cut, by_whole = (one.answers(moved).vector.sum(axis=0) for one in (measurement, roomy))
     by_cut, by_whole = by_cut - cut.sum(axis=0), by_whole - whole.sum(axis=0)
     (length, known), *_ = supposed
-    assert by_cut @ by_whole / (by_whole @ by_whole) == pytest.approx(known.share, abs=0.06)
+    share = known.share @ by_whole**2 / (by_whole @ by_whole)
+    assert by_cut @ by_whole / (by_whole @ by_whole) == pytest.approx(share, abs=0.06)
     lengths = np.linalg.norm(whole, order, axis=1)
     ratio = np.log(lengths / RADIUS / length)
     if np.mean(lengths > RADIUS) > 0.1:  # of vectors that are all short, little is known but that
-        assert found.state.shrink[0] == pytest.approx(ratio.mean(), abs=0.1), "the next day knows"
-        assert found.state.shrink[1] < 0.03
+        ((mean, variance),) = told  # the next day knows, and expects other lengths
+        assert mean == pytest.approx(ratio.mean(), abs=0.1)
+        assert variance < 0.03
 
 
 @pytest.mark.theorem("HV-E6")
@@ -186,7 +190,7 @@ def test_the_expected_deviation_is_that_of_textbook_conditioning_on_the_design(n
     view = View.of(day, state.later(n_days).with_hexagons(day), covariates(day, True))
     noise = asked.noise("map") / RADIUS
     one, model = design(view, norm, noise, np.ones(60)), Textbook(view)
-    seen = shrinkage.kept(view.state.shrink, one.length, one.part).share * model.sums(view, one)
+    seen = shrinkage.kept(view.state.shrink, one.length, one.part).share[:, None] * model.sums(view, one)
     of_sums = seen @ model.covariance @ seen.T + noise**2 * np.eye(len(seen))
     gain = np.linalg.solve(of_sums, seen @ model.covariance).T
     left = model.of_means @ (model.covariance - gain @ seen @ model.covariance) @ model.of_means.T
@@ -236,9 +240,32 @@ def test_the_check_learns_how_much_pairs_differ(norm: Norm) -> None:
 
 
 @pytest.mark.theorem("HV-E5")
+@pytest.mark.statistical
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("one", [0, 4, 8])
-def test_more_pairs_far_from_their_cells_raise_the_variance_of_their_class_most(norm: Norm, one: int) -> None:
+def test_what_users_have_in_common_is_learned_apart_from_what_their_pairs_differ_by(norm: Norm) -> None:
+    """Users are off in all cells alike by 8 points, or their pairs are, each for itself.
+
+    In ten draws the variance that users are thought to have in common was 40 to 71 and 1.7 to 5.1 square points, the
+    logs with deviations of 0.17 and 0.35: fails by chance less than once in 1e5 runs.
+    """
+    found, rng = {}, np.random.default_rng()
+    for alike in (True, False):
+        day, state = a_city(n_users=150), None
+        n_records, user = day.occupancy.n_records, day.occupancy.user
+        off = rng.normal(0, 80, 150)[user] if alike else rng.normal(0, 80, user.size)
+        totals = values_of(day, 1, 2.0) + np.rint(off).astype(np.int64) * n_records
+        for _ in range(3):
+            asked = asked_of(day, norm, MUCH[norm], state is None)
+            state = run(programme(state, asked), day, np.clip(totals, 0, VALUE_RANGE * n_records))[0].state
+        found[alike] = float(np.average(View.of(day, state, covariates(day, True)).alike_variance, weights=n_records))
+    assert 20 < found[True] < 130
+    assert found[False] < 15
+
+
+@pytest.mark.theorem("HV-E5")
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("one", [0, 4, 8, 12])
+def test_more_pairs_or_users_far_from_the_estimate_raise_the_variance_of_their_class_most(norm: Norm, one: int) -> None:
     """The same recorded day, but for how many of one class were far."""
     day = a_city()
     state = a_state(day)
@@ -253,7 +280,10 @@ def test_more_pairs_far_from_their_cells_raise_the_variance_of_their_class_most(
     for fewer, same_or_more in itertools.pairwise(found):
         rise = same_or_more.state.residual - fewer.state.residual
         assert rise[one] == rise.max() > 0.02
-        assert same_or_more.variance.sum() > fewer.variance.sum()
+        if one == 12:  # what users have in common is not each pair's own
+            assert (rise[:12] < 0).all()
+        else:
+            assert same_or_more.variance.sum() > fewer.variance.sum()
         assert same(fewer.mean, same_or_more.mean)
     covariance = found[1].state.residual_covariance
     before = state.later(1).residual_covariance

@@ -124,20 +124,24 @@ def test_centre_and_spread_of_users_without_values_are_the_middle_and_0_and_at_t
 @pytest.mark.theorem("HV-L53")
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("seed", range(25))
-def test_a_check_counts_the_share_of_pairs_that_are_far(norm: Norm, seed: int) -> None:
+def test_a_check_counts_the_share_of_pairs_that_are_far_and_users_that_are(norm: Norm, seed: int) -> None:
+    """A user's pairs are far together if the sum of what they are off by is: here by one tick, or just not."""
     rng = np.random.default_rng(seed)
     occupancy, value_range, n_classes = random_occupancy(rng, 7, 5), 100, int(rng.integers(1, 5))
     day, n_pairs = random_day(rng, occupancy, value_range), occupancy.cell.size
     of_pair, centre = rng.integers(0, n_classes, n_pairs), rng.integers(0, value_range + 1, n_pairs)
-    off = np.abs(whole(filled(day, centre)) - occupancy.n_records * centre)
-    half_width = off + rng.integers(-1, 2, n_pairs)  # just within, at, and just beyond the interval
-    limit = check_limits(occupancy, of_pair, n_classes, norm) * (rng.random(5) < 0.8)[:, None]
-    expected = [0] * n_classes
+    off = (whole(filled(day, centre)) - occupancy.n_records * centre).tolist()
+    together = [abs(sum(off[pair] for pair in pairs_of(occupancy, user))) for user in range(5)]
+    every = np.array([*(abs(one) for one in off), *together])
+    half_width = every + rng.integers(-1, 2, n_pairs + 5)  # just within, at, and just beyond the interval
+    limit = check_limits(occupancy, of_pair, n_classes + 1, norm) * (rng.random(5) < 0.8)[:, None]
+    expected = [0] * (n_classes + 1)
     for user in range(5):
         for one in range(n_classes):
             own = [pair for pair in pairs_of(occupancy, user) if of_pair[pair] == one]
-            far = [pair for pair in own if int(off[pair]) > int(half_width[pair])]
+            far = [pair for pair in own if int(every[pair]) > int(half_width[pair])]
             expected[one] += int(limit[user, one]) * len(far) // len(own) if own else 0
+        expected[-1] += int(limit[user, -1]) * (together[user] > int(half_width[n_pairs + user]))
     check = Check(BoundedSums(limit, NO_NOISE, norm), centre, half_width, of_pair)
     assert asked_of(check, day) == expected
 
@@ -178,15 +182,18 @@ def test_the_values_of_a_day_are_not_shown() -> None:
 @pytest.mark.theorem("HV-L53")
 @pytest.mark.parametrize("norm", NORMS)
 def test_check_limits_keep_users_in_a_ball_and_waste_little_of_it(norm: Norm) -> None:
-    """In whole numbers: a user with pairs in K classes, for each K, in any of them, and more pairs than classes."""
+    """In whole numbers: a user with pairs in K classes, for each K, in any of them, and more pairs than classes.
+
+    One class more is that of users.
+    """
     n_classes = 300
     user = np.concatenate([np.full(k, k - 1) for k in range(1, n_classes + 1)])
     of_user = np.concatenate([np.random.default_rng(k).permutation(n_classes)[:k] for k in range(1, n_classes + 1)])
     user, of_pair = np.tile(user, 2), np.tile(of_user, 2)
     occupancy = Occupancy(np.arange(user.size), user, np.ones_like(user), user.size, n_classes)
-    limit = check_limits(occupancy, of_pair, n_classes, norm)
+    limit = check_limits(occupancy, of_pair, n_classes + 1, norm)
     for one, row in enumerate(limit.tolist()):
-        own = {int(number) for number in of_pair[user == one]}
+        own = {int(number) for number in of_pair[user == one]} | {n_classes}
         assert {number for number, most in enumerate(row) if most} == own
         (most,) = {row[number] for number in own}
         size, ball = (len(own), 1 << 20) if norm == "l1" else (len(own), 1 << 40)
@@ -196,7 +203,7 @@ def test_check_limits_keep_users_in_a_ball_and_waste_little_of_it(norm: Norm) ->
 
 def test_a_user_without_pairs_has_no_check_limits() -> None:
     occupancy = Occupancy(whole([0]), whole([1]), whole([3]), 1, 3)
-    assert check_limits(occupancy, whole([1]), 2, "l2").tolist() == [[0, 0], [0, 1 << 20], [0, 0]]
+    assert check_limits(occupancy, whole([1]), 3, "l1").tolist() == [[0, 0, 0], [0, 1 << 19, 1 << 19], [0, 0, 0]]
 
 
 UNIT = {"l1": 1 << 50, "l2": 1 << 101}
@@ -272,8 +279,8 @@ def questions_of(
         elif charge.name == "spread":
             question = Spread(sums(np.full((n_users, 1), 1 << 19)), value_range, 1 << 18)
         elif charge.name == "check":
-            limit = check_limits(occupancy, of_pair, n_classes, norm)
-            question = Check(sums(limit), 0 * of_pair, of_pair, of_pair)
+            limit = check_limits(occupancy, of_pair, n_classes + 1, norm)
+            question = Check(sums(limit), 0 * of_pair, np.append(of_pair, np.arange(n_users)), of_pair)
         else:
             question = Shrunk(sums(np.full((n_users, 1), 1 << ROOM_BITS)))
         made.append((charge, question))

@@ -197,7 +197,7 @@ def drawn(
     lasting = sum(factors.get(group, 1.0) * prior_of[group] for group in prior_of)
     coefficients, found = np.sqrt(lasting) * rng.normal(size=state.mean.size), []
     for number, one in enumerate(days):
-        alone = one.noise + sum(factors.get(name, 1.0) * getattr(one, name) for name in ALONE)
+        alone = one.noise + one.user + sum(factors.get(name, 1.0) * getattr(one, name) for name in ALONE)
         sums = one.seen.T @ coefficients + np.linalg.cholesky(alone) @ rng.normal(size=one.sums.size)
         found.append(replace(one, sums=sums + shift * one.seen[0] * (number == len(days) - 1)))
     return found
@@ -283,7 +283,7 @@ def test_scales_are_those_of_all_sums_together_and_a_later_day_goes_on_from_the_
     assert sum(state.prior_by_group.values()) == pytest.approx(state.lasting)
     of = [group(name) for name in NAMES[:4]] + [apart(name) for name in NAMES[4:]]
     of[3] = of[3] + apart("cell")
-    parts = Parts(group("fixed") + apart("noise"), tuple(of), (last * of[4], last * of[5]), of_cells(known))
+    parts = Parts(group("fixed") + apart("user") + apart("noise"), tuple(of), (last * of[4], last * of[5]), of_cells(known))
     sums = np.concatenate([one.sums for one in days])
     wanted, shocks = likeliest(parts, sums, prior(state.scale_variance), before.likeliest, 4)
     found, of_day = after(known, days[-1])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.asked import Asked
@@ -96,7 +97,7 @@ def scales_of(logs: np.ndarray, wider: float = 0.0) -> Scales:
 
 def a_told(n_states: int, n_sums: int, rng: np.random.Generator, variance: float = 81.0) -> Told:
     """Return sums without order: each varies by about 1 by the coefficients, and less by each other part."""
-    roots = {name: 0.1 * rng.normal(size=(n_sums, 3)) for name in ALONE}
+    roots = {name: 0.1 * rng.normal(size=(n_sums, 3)) for name in (*ALONE, "user")}
     seen = rng.normal(size=(n_states, n_sums)) / np.sqrt(0.01 * n_states * variance)
     alone = {name: root @ root.T for name, root in roots.items()}
     return Told(rng.normal(size=n_sums), seen, **alone, noise=0.02 * np.eye(n_sums))
@@ -117,7 +118,7 @@ def known_of(state: State) -> tuple[np.ndarray, np.ndarray]:
     first = 0
     for one in state.told:
         here = slice(first, first := first + one.sums.size)
-        alone[here, here] = one.noise
+        alone[here, here] = one.noise + one.user
         for name in ALONE:
             alone[here, here] += state.factors[name] * getattr(one, name)
     prior = np.diag(state.lasting)
@@ -205,6 +206,7 @@ class Textbook:
         of_the_day = state.of_the_day * np.append(shocks[0], np.full(n_states - 1, shocks[1]))
         alone = np.concatenate([of_the_day, view.cell_variance, view.residual_variance])
         self.covariance = np.diag(np.concatenate([np.zeros(n_states), alone]))
+        self.covariance[-n_pairs:, -n_pairs:] = residual_covariance(view)
         self.mean = np.zeros(len(self.covariance))
         self.mean[:n_states], self.covariance[:n_states, :n_states] = known_of(state)
         self.pairs = self.of_pairs @ self.covariance @ self.of_pairs.T
@@ -227,6 +229,13 @@ class Textbook:
         seen, whole, sums = self.seen(view, taken)
         gain = np.linalg.solve(whole, seen @ self.covariance).T
         return self.mean + gain @ (sums - seen @ self.mean), self.covariance - gain @ seen @ self.covariance
+
+
+def residual_covariance(view: View) -> np.ndarray:
+    """Return the covariance of pairs' residuals: two of one user go together, of whatever size they are."""
+    user, alike = view.day.occupancy.user, np.sqrt(view.alike_variance)
+    together = np.outer(alike, alike) * np.equal.outer(user, user)
+    return np.asarray(together + np.diag(view.residual_variance - alike**2))
 
 
 def a_taken(view: View, n_sums: int, rng: np.random.Generator, noise: float = 0.4, cut: float = 0.0) -> Taken:
@@ -306,6 +315,8 @@ def same(one: object, other: object) -> bool:
     """Return whether two objects of this room hold the very same numbers."""
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(one, csr_array):
+        return isinstance(other, csr_array) and one.shape == other.shape and (one != other).nnz == 0
     if hasattr(one, "__dataclass_fields__"):
         names = [field.name for field in fields(one)]  # pyright: ignore[reportArgumentType]
         return type(one) is type(other) and all(same(getattr(one, name), getattr(other, name)) for name in names)
