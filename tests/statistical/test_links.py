@@ -119,9 +119,9 @@ def test_without_noise_a_link_of_values_and_records_costs_no_skill(norm: Norm, c
 def test_with_noise_a_link_moves_no_map_by_more_than_a_quarter_of_what_is_unsure(
     correlation: float, epsilon: float
 ) -> None:
-    """Means of 8 cities, with noise that is drawn once."""
+    """Means of 24 cities, with noise that is drawn once: of 8, a mean has a deviation of 0.2."""
     bias, unsure, held = [], [], []
-    for seed in range(8):
+    for seed in range(24):
         day = a_city(seed)
         totals = values_of(day, correlation, seed)
         found, true = estimated(day, totals, "l2", epsilon, seed), true_means(day, totals)
