@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.posterior import Estimate, Joint

@@ -63,7 +63,7 @@ def checked(found: Estimate, asked: Asked) -> Asking:
     np.add.at(n_items, items, 1)
     of_item = weight / np.maximum(n_items, 1)  # what each counts in the sum of its class
     response = np.zeros((N_CLASSES, N_CLASSES))
-    np.add.at(response, (items[1], -1), of_item[items] * alike / whole)
+    response[:, -1] = np.bincount(items[1], of_item[items] * alike / whole, N_CLASSES)
     response[:-1] += np.diag(np.bincount(of_class, (of_item[items] * apart / whole)[: of_class.size], N_CLASSES))[:-1]
     of_users = of_item[occupancy.user, -1] * n_records**2 / size[of_class.size + occupancy.user] ** 2
     of_users = of_users * apart[: of_class.size] / whole[of_class.size + occupancy.user]
@@ -84,13 +84,14 @@ def _variances(found: Estimate, asked: Asked) -> tuple[FloatArray, FloatArray, F
     share = n_records / np.maximum(np.bincount(user, n_records, n_users), 1)[user]
     of_mean = np.maximum(found.variance - found.residual_part, 0.0)
     alike, apart = found.alike_variance, found.residual_variance - found.alike_variance
-    of_users = np.bincount(user, share**2 * apart, n_users), np.bincount(user, share * np.sqrt(alike), n_users) ** 2
+    own = np.bincount(user, share**2 * apart, n_users).astype(np.float64)
+    common = np.bincount(user, share * np.sqrt(alike), n_users).astype(np.float64) ** 2
     most = np.bincount(user, share * np.sqrt(of_mean)[occupancy.cell], n_users) ** 2
     some = np.unique(np.linspace(0, n_users - 1, _SOME_USERS).astype(np.int64))
     weights = csr_array((share, (occupancy.cell, user)), shape=(occupancy.n_cells, n_users))[:, some]
     off = _off(found, weights)
     most *= min(1.0, float(off.sum() / max(float(most[some].sum()), 1e-300)))  # if all its cells were off by as much
-    apart, alike = np.append(apart, of_users[0]), np.append(alike, of_users[1])
+    apart, alike = np.append(apart, own), np.append(alike, common)
     return apart, alike, np.maximum(apart + alike + np.append(of_mean[occupancy.cell], most), 1e-12)
 
 

@@ -18,8 +18,8 @@ from dpmath.joint.loadings import Cells, Loadings, loadings
 def errors_of(estimate: Estimate, day: Day) -> tuple[OfFactors, OfFactors]:
     """Return how the errors of a day's cells go together, and how they go with those of the same cells on days before.
 
-    A user differs from others in a like way in all cells, as a fast bus does: of that the sums tell. What else it differs
-    by goes together in its cells, of which the sums are taken to tell nothing. Errors of two days go together
+    A user differs from others in a like way in all cells, as a fast bus does: of that the sums tell. What else it
+    differs by goes together in its cells, of which the sums are taken to tell nothing. Errors of two days go together
     by what lasts of the cells: a day's error has nothing in common with sums that were known on that day.
 
     Args:

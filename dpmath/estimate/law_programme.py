@@ -77,5 +77,5 @@ def _told(seen: Seen, asked: Asked) -> Generator[Question, tuple[Question, Exact
     if reach.any():
         variance = deviation**2 + _ROOM_VARIANCE * float((reach**2).sum() / reach.sum() ** 2)
         shrink = shrinkage.updated(shrink, room, variance, LENGTH)
-    share = shrinkage.kept(shrink, LENGTH, part).share
+    share = float(shrinkage.kept(shrink, LENGTH, part).share)
     return replace(shapes_after(seen, question, answers, noise, share), shrink=shrink)

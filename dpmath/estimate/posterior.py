@@ -240,7 +240,18 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
         alike_variance=view.alike_variance,
         residual_part=alone,
         joint=Joint(
-            rows, view.today, of_cells, alone, _users(view), known, off, lasting, lasts, of_the_day, departs, turned.innovation
+            rows,
+            view.today,
+            of_cells,
+            alone,
+            view.users,
+            known,
+            off,
+            lasting,
+            lasts,
+            of_the_day,
+            departs,
+            turned.innovation,
         ),
     )
 
@@ -251,15 +262,8 @@ def _with_cells(view: View, told: Told, taken: Sequence[Taken]) -> tuple[Known, 
     apart = view.share_of_cell * (view.residual_variance - view.alike_variance)
     own = [_of_cells(view, one.design, apart, view.cell_variance) for one in taken]
     alike = [_of_users(view, one.design) for one in taken]
-    covariance = view.rows.times(turned.together) + np.column_stack(own) + _users(view) @ np.column_stack(alike)
+    covariance = view.rows.times(turned.together) + np.column_stack(own) + view.users @ np.column_stack(alike)
     return today, turned, covariance, solve_triangular(turned.root, covariance.T, lower=True)
-
-
-def _users(view: View) -> csr_array:
-    """Return how each cell moves with what all residuals of each user have in common, shape (G, L)."""
-    occupancy = view.day.occupancy
-    of_pair = view.share_of_cell * np.sqrt(view.alike_variance)
-    return csr_array((of_pair, (occupancy.cell, occupancy.user)), shape=(occupancy.n_cells, occupancy.n_users))
 
 
 def _mean(view: View, turned: Turned, known: FloatArray) -> FloatArray:

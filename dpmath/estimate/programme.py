@@ -9,7 +9,6 @@ from dpmath.core.accounting import ExactIntArray
 from dpmath.estimate import shrinkage
 from dpmath.estimate.asked import Asked, Guess
 from dpmath.estimate.checked import Asking, checked
-from dpmath.estimate.day import FloatArray
 from dpmath.estimate.design import RADIUS, as_measured, design, lengthened, whole_numbers
 from dpmath.estimate.law_programme import law_programme
 from dpmath.estimate.level import Reading, level, reading_of

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import Day, FloatArray
@@ -130,13 +131,20 @@ class View:
         alike, whole = self._supposed_residuals
         return np.asarray(self._of_classes[-1] * alike * whole)
 
+    @cached_property
+    def users(self) -> csr_array:
+        """How each cell moves with what all residuals of each user have in common, shape (G, L)."""
+        occupancy = self.day.occupancy
+        of_pair = self.share_of_cell * np.sqrt(self.alike_variance)
+        return csr_array((of_pair, (occupancy.cell, occupancy.user)), shape=(occupancy.n_cells, occupancy.n_users))
+
     @property
     def _of_classes(self) -> FloatArray:
         return np.asarray(np.exp(self.state.residual + np.diag(self.state.residual_covariance) / 2))
 
     @cached_property
     def _supposed_residuals(self) -> tuple[FloatArray, FloatArray]:
-        """Which share of a pair's residual its user has everywhere, and its variance, as supposed, both of shape (P,)."""
+        """Which share of a pair's residual its user has everywhere, and its variance, as supposed, both (P,)."""
         occupancy = self.day.occupancy
         by_size = residual_shares(occupancy.n_records)
         expected = self.expected[occupancy.cell]

@@ -61,7 +61,8 @@ class Factors:
     def signed_variances(self, weights: FloatArray | csr_array) -> FloatArray:
         """Return the same, below 0 where ``against`` is larger, as may be if these are a part of a covariance."""
         found = (weights**2).T @ self.alone - squares(weights, self.against)
-        return found + sum(squares(weights, one) for one in (self.common, *(one for one, _ in self._by_label)))
+        each = [squares(weights, one) for one in (self.common, *(one for one, _ in self._by_label))]
+        return np.asarray(found + np.sum(each, axis=0), dtype=np.float64)
 
     @cached_property
     def _by_label(self) -> list[tuple[csr_array, csc_array]]:

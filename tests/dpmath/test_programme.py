@@ -257,6 +257,7 @@ def test_what_users_have_in_common_is_learned_apart_from_what_their_pairs_differ
         for _ in range(3):
             asked = asked_of(day, norm, MUCH[norm], state is None)
             state = run(programme(state, asked), day, np.clip(totals, 0, VALUE_RANGE * n_records))[0].state
+        assert state is not None
         found[alike] = float(np.average(View.of(day, state, covariates(day, True)).alike_variance, weights=n_records))
     assert 20 < found[True] < 130
     assert found[False] < 15

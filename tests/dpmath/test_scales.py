@@ -283,7 +283,9 @@ def test_scales_are_those_of_all_sums_together_and_a_later_day_goes_on_from_the_
     assert sum(state.prior_by_group.values()) == pytest.approx(state.lasting)
     of = [group(name) for name in NAMES[:4]] + [apart(name) for name in NAMES[4:]]
     of[3] = of[3] + apart("cell")
-    parts = Parts(group("fixed") + apart("user") + apart("noise"), tuple(of), (last * of[4], last * of[5]), of_cells(known))
+    parts = Parts(
+        group("fixed") + apart("user") + apart("noise"), tuple(of), (last * of[4], last * of[5]), of_cells(known)
+    )
     sums = np.concatenate([one.sums for one in days])
     wanted, shocks = likeliest(parts, sums, prior(state.scale_variance), before.likeliest, 4)
     found, of_day = after(known, days[-1])

@@ -316,7 +316,7 @@ def same(one: object, other: object) -> bool:
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
     if isinstance(one, csr_array):
-        return isinstance(other, csr_array) and one.shape == other.shape and (one != other).nnz == 0
+        return isinstance(other, csr_array) and np.array_equal(one.toarray(), other.toarray())
     if hasattr(one, "__dataclass_fields__"):
         names = [field.name for field in fields(one)]  # pyright: ignore[reportArgumentType]
         return type(one) is type(other) and all(same(getattr(one, name), getattr(other, name)) for name in names)
