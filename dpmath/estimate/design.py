@@ -47,12 +47,12 @@ def design(view: View, norm: Norm, noise: float, reach: FloatArray, found: Direc
     n_users = max(1, occupancy.n_users)
     length, unit = _length(view, among, norm, noise)
     loading = (_in_l2 if norm == "l2" else _in_l1)(view, among, unit)
-    large = among.variance[: among.fields.shape[1]] > n_users / 4
-    lengths, part = _expected_lengths(view, loading, among.fields[:, large], norm)
+    fields = among.fields[:, among.variance[: among.fields.shape[1]] > n_users / 4]
+    lengths, _ = _expected_lengths(view, loading, fields, norm)
     least = max(float(lengths.max(initial=0.0)), 1e-300) * _LEAST_LENGTH  # a user whom no question concerns has none
     of_users = np.where(lengths > least, length * reach / np.maximum(lengths, least), 0.0)
     weight = (of_users[occupancy.user] * occupancy.n_records).astype(np.float64)
-    return Design(loading, weight, length, part)
+    return Design(loading, weight, length, fields)
 
 
 def _length(view: View, found: Directions, norm: Norm, noise: float) -> tuple[float, float]:
@@ -116,6 +116,24 @@ def _in_l1(view: View, found: Directions, unit: float) -> FloatArray:
     return best
 
 
+def parts(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> FloatArray:
+    """Return which part each component is expected to be of the square of a vector's length, or of it for l1.
+
+    Args:
+        view: The day.
+        loading: Loading of each stratum in each query, shape (R, Q).
+        fields: How strata move by the directions along which all vectors may be long, shape (R, n).
+        norm: The norm of the balls.
+
+    Returns:
+        The mean over users, shape (Q,).
+
+    Source:
+        HV-E6.
+    """
+    return _expected_lengths(view, loading, fields, norm)[1]
+
+
 def lengthened(before: View, after: View, loading: FloatArray, norm: Norm) -> float:
     """Return how much longer users' vectors are expected to be than before: the mean over users of the log.
 
@@ -170,7 +188,7 @@ def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm:
 
     Returns:
         The expected lengths, shape (L,): root mean square, or mean for l1. And which part of its square, or of the
-        length for l1, is that of one component: the mean over users and components, large ones counting for more.
+        length for l1, is that of each component: the mean over users, shape (Q,).
     """
     occupancy, strata = view.day.occupancy, view.strata
     records = occupancy.n_records.astype(np.float64)

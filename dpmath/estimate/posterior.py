@@ -1,7 +1,7 @@
 """The estimate of a day and the next state from noisy sums: one linear-Gaussian solve. All of it is post-processing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -28,13 +28,13 @@ class Design:
         weight: Weight of each pair: a user's vector is the sum over pairs of weight (value - expected) loading, in
             radii of the ball if values are in points, shape (P,).
         length: How long vectors are expected to be before they are scaled down, in radii of the user's ball.
-        part: Which part a component is expected to have in the square of the length, or in it for l1.
+        fields: How strata move by the directions along which all vectors may be long, shape (R, n).
     """
 
     loading: FloatArray
     weight: FloatArray
     length: float = 0.0
-    part: FloatArray | float = 0.0
+    fields: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dpmath.core.accounting import ExactIntArray
 from dpmath.estimate import shrinkage
 from dpmath.estimate.asked import Asked, Guess
 from dpmath.estimate.checked import Asking, checked
-from dpmath.estimate.design import RADIUS, as_measured, design, lengthened, whole_numbers
+from dpmath.estimate.design import RADIUS, as_measured, design, lengthened, parts, whole_numbers
 from dpmath.estimate.law_programme import law_programme
 from dpmath.estimate.level import Reading, level, reading_of
 from dpmath.estimate.measurement import ROOM_BITS, Measurement
@@ -120,7 +120,10 @@ def _measured(
     if reach.any():
         variance = deviation**2 + _ROOM_VARIANCE * float((reach**2).sum() / reach.sum() ** 2)
         shrink = shrinkage.updated(shrink, room, variance, meant.length)
-    kept = shrinkage.kept(shrink, meant.length, meant.part)
+    part = parts(
+        view, as_measured(_measurement(question)).loading, meant.fields, asked.norm
+    )  # of what was asked, whoever replays it
+    kept = shrinkage.kept(shrink, meant.length, part)
     taken = _taken(view, asked, name, question, answers, Reading(kept.share, 1.0, kept.error))
     return replace(view, state=replace(view.state, shrink=shrink)), taken
 
@@ -132,14 +135,18 @@ def _numbers(meant: Design, view: View, asked: Asked, name: str) -> Measurement:
 
 def _taken(view: View, asked: Asked, name: str, question: Question, answers: ExactIntArray, reading: Reading) -> Taken:
     """Return the sums of a measurement, of which balls keep a share, about the centre of the values."""
-    if not isinstance(question, Measured):
-        raise ValueError("the answers are not those of a measurement")
-    done = as_measured(question.measurement)
+    measurement, done = _measurement(question), as_measured(_measurement(question))
     np.multiply(done.loading, reading.share, out=done.loading)  # they are many
-    centre = question.measurement.centre * (POINTS / asked.value_range)
+    centre = measurement.centre * (POINTS / asked.value_range)
     sums = np.array([int(one) for one in answers], dtype=float) / RADIUS
     expected = (view.strata.pair_sums(done.weight) * (centre - view.state.centre)) @ done.loading
     return Taken(done, sums + expected, reading.noise * asked.noise(name) / RADIUS, expected, reading.error)
+
+
+def _measurement(question: Question) -> Measurement:
+    if not isinstance(question, Measured):
+        raise ValueError("the answers are not those of a measurement")
+    return question.measurement
 
 
 def answered(asking: Asking, answers: Questions) -> Estimate:

@@ -11,7 +11,7 @@ import numpy as np
 from dpmath.estimate import shrinkage
 from dpmath.estimate.asked import Asked
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.design import RADIUS, design
+from dpmath.estimate.design import RADIUS, design, parts
 from dpmath.estimate.directions import Directions, directions
 from dpmath.estimate.posterior import Estimate, Taken, solved, told_by
 from dpmath.estimate.questions import SHARE_BITS
@@ -65,7 +65,8 @@ def _as_expected(view: View, asked: Asked, name: str, found: Directions | None =
     """Return the estimate of a day whose measurement tells what is expected of it."""
     noise = asked.noise(name) / RADIUS
     meant = design(view, asked.norm, noise, asked.reach, found)
-    kept = shrinkage.kept(view.state.shrink, meant.length, meant.part)
+    part = parts(view, meant.loading, meant.fields, asked.norm)
+    kept = shrinkage.kept(view.state.shrink, meant.length, part)
     meant = replace(meant, loading=meant.loading * kept.share)
     nothing = np.zeros(meant.loading.shape[1])
     taken = Taken(meant, nothing, noise, nothing, kept.error)

@@ -31,6 +31,7 @@ from dpmath.estimate.covariates import covariates
 from dpmath.estimate.design import (
     RADIUS,
     design,
+    parts,
 )
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
 from dpmath.estimate.programme import answered, programme
@@ -190,7 +191,8 @@ def test_the_expected_deviation_is_that_of_textbook_conditioning_on_the_design(n
     view = View.of(day, state.later(n_days).with_hexagons(day), covariates(day, True))
     noise = asked.noise("map") / RADIUS
     one, model = design(view, norm, noise, np.ones(60)), Textbook(view)
-    seen = shrinkage.kept(view.state.shrink, one.length, one.part).share[:, None] * model.sums(view, one)
+    part = parts(view, one.loading, one.fields, norm)
+    seen = shrinkage.kept(view.state.shrink, one.length, part).share[:, None] * model.sums(view, one)
     of_sums = seen @ model.covariance @ seen.T + noise**2 * np.eye(len(seen))
     gain = np.linalg.solve(of_sums, seen @ model.covariance).T
     left = model.of_means @ (model.covariance - gain @ seen @ model.covariance) @ model.of_means.T
