@@ -120,9 +120,8 @@ def _measured(
     if reach.any():
         variance = deviation**2 + _ROOM_VARIANCE * float((reach**2).sum() / reach.sum() ** 2)
         shrink = shrinkage.updated(shrink, room, variance, meant.length)
-    part = parts(
-        view, as_measured(_measurement(question)).loading, meant.fields, asked.norm
-    )  # of what was asked, whoever replays it
+    done = as_measured(_measurement(question))  # who replays it may mean it otherwise, by rounding
+    part = parts(view, done.loading, meant.fields, asked.norm)
     kept = shrinkage.kept(shrink, meant.length, part)
     taken = _taken(view, asked, name, question, answers, Reading(kept.share, 1.0, kept.error))
     return replace(view, state=replace(view.state, shrink=shrink)), taken
