@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.posterior import Estimate, Joint
+from dpmath.joint.factors import squares
 
 HALF_WIDTH = 1.96
 """Half the width of an interval, in standard deviations."""
@@ -20,6 +22,7 @@ AREAS = ("cell", "hexagon_4h", "parent", "parent_4h")
 in which the slot begins, the parent hexagon in the slot, and the parent hexagon in the 4 hours."""
 _BANDS = 6
 ALIKE = 0.2
+"""Correlation of what is a user's own in two cells, beside what it has everywhere: a driver is slow on one road."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,7 @@ def _variances(estimate: Estimate, cells: IntArray, share: FloatArray) -> FloatA
     joint, squared = estimate.joint, share**2
     residual = squared @ joint.residual[cells]
     users = joint.users[cells]
-    alike = ((share @ users) ** 2).sum(axis=1) - squared @ np.asarray((users**2).sum(axis=1))
+    alike = squares(csr_array(share.T), users) - squared @ np.asarray((users**2).sum(axis=1))
     before = _state_variances(joint, cells, share) + squared @ joint.of_cells[cells] + residual + alike
     known = ((joint.known[:, cells] @ share.T) ** 2).sum(axis=0)
     off = ((share @ joint.off[cells]) ** 2).sum(axis=1)

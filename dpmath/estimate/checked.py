@@ -22,11 +22,13 @@ Asking = Generator[Question, tuple[Question, ExactIntArray], Estimate]
 CHECKED_AT = 1.5
 """A pair or user is counted if it is this many standard deviations from the estimate."""
 _NORMAL_BEYOND = 0.1336144
+"""How many normal numbers are."""
 _RISE = 1.5 * 0.1295176
 """How much the share beyond CHECKED_AT standard deviations rises with the log of the variance."""
 _LARGEST_STEP = 1.5
+"""Of a log in one day: the response is that of small steps."""
 _SOME_USERS = 256
-"""Of so many it is computed how far the estimate of all their pairs together may be off."""
+"""Of so many, evenly by number, it is computed how far the estimate of all their pairs together may be off."""
 
 
 def checked(found: Estimate, asked: Asked) -> Asking:
@@ -46,9 +48,11 @@ def checked(found: Estimate, asked: Asked) -> Asking:
     of_strata = np.clip(view.strata.values(found.mean, view.today.mean), 0.0, POINTS)
     apart, alike, whole = _variances(found, asked)
     size = np.append(n_records, np.bincount(occupancy.user, n_records, occupancy.n_users))
+    expected = (of_strata * in_ticks)[view.strata.of_pair]
     check = Check(
         asked.sums("check", limit),
-        np.rint(of_strata * in_ticks).astype(np.int64)[view.strata.of_pair],
+        np.rint(expected).astype(np.int64),
+        np.rint(n_records * expected).astype(np.int64),
         np.rint(CHECKED_AT * np.sqrt(whole) * size * in_ticks).astype(np.int64),
         of_class,
     )

@@ -280,7 +280,7 @@ def _of_cells(view: View, design: Design, residual: FloatArray, of_cells: FloatA
 def _cuts(taken: Sequence[Taken], told: Told, turned: Turned) -> FloatArray:
     """Return what the balls may have cut off of each measurement otherwise than supposed, as weights of its sums.
 
-    All sums of one measurement are larger or smaller by the same share of what moved them.
+    All sums of one measurement are larger, or all smaller, each by its own share of what moved it.
 
     Returns:
         For each measurement, its sums' errors, solved by the covariance of all sums, shape (Q, n).

@@ -158,20 +158,22 @@ class Check(_OfSums):
     In a last class, how many users are far from it with all their pairs together.
 
     Attributes:
-        centre: Estimate of each pair's values, in ticks a record, shape (P,).
-        half_width: How far a pair's total, and then how far a user's, may be from n_records centre without being
-            counted, in ticks, shape (P + L,).
+        centre: Estimate of each pair's values, in ticks a record, shape (P,): what stands for missing ones.
+        expected: Estimate of each pair's total, in ticks, shape (P,): ticks may be coarse, and centres so rounded.
+        half_width: How far a pair's total, and then how far a user's, may be from it without being counted, in ticks,
+            shape (P + L,).
         of_pair: Class of each pair, shape (P,).
     """
 
     centre: IntArray
+    expected: IntArray
     half_width: IntArray
     of_pair: IntArray
 
     def noisy(self, private: PrivateDay, random_bytes: RandomBytes) -> ExactIntArray:
         """Return the noisy sum of each class, in the unit of the limits."""
         occupancy, limit = private.occupancy, self.sums.limit
-        off = private.filled(self.centre) - occupancy.n_records * self.centre
+        off = private.filled(self.centre) - self.expected
         far = np.abs(np.append(off, _of_users(occupancy, off))) > self.half_width
         user, of_class = with_users(occupancy, self.of_pair, limit.shape[1])
         n_far, n_pairs = np.zeros(limit.shape, dtype=np.int64), np.zeros(limit.shape, dtype=np.int64)
@@ -193,11 +195,17 @@ def with_users(occupancy: Occupancy, of_pair: IntArray, n_classes: int) -> tuple
 def check_limits(occupancy: Occupancy, of_pair: IntArray, n_classes: int, norm: str) -> IntArray:
     """Return the largest number of each user in each class, so that a user's numbers lie in a ball of 2^ROOM_BITS.
 
-    A user who has pairs in K classes has 1/sqrt(K) of it in each of them, or 1/K for the l1 norm.
+    The last class is that of users, and of no pair. A user who has pairs in K other classes has 1/sqrt(K + 1) of it in
+    each, or 1/(K + 1) for the l1 norm.
+
+    Raises:
+        ValueError: A pair is in the last class.
 
     Source:
         HV-L53.
     """
+    if of_pair.max(initial=0) >= n_classes - 1:
+        raise ValueError("the last class must have no pair")
     has = np.zeros((occupancy.n_users, n_classes), dtype=bool)
     has[occupancy.user, of_pair] = True
     has[occupancy.user, -1] = True

@@ -30,7 +30,7 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 @dataclass(frozen=True)
 class Kept:
-    """How much of the sums of users' vectors the balls keep.
+    """How much of the sums of users' vectors the balls keep, of one or of each question, shape () or (Q,).
 
     Attributes:
         share: The share that is kept.
@@ -82,7 +82,7 @@ def kept(shrink: tuple[float, float], expected_length: float, part: FloatArray |
     Args:
         shrink: Mean and variance of the log of true over expected length.
         expected_length: Expected length in radii of the ball.
-        part: Which part one component is of the square of a vector's length (for l1, of its length).
+        part: Which part one component, or each, is of the square of a vector's length (for l1, of its length).
 
     Source:
         HV-E6.

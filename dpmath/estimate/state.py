@@ -22,7 +22,7 @@ MOST_COEFFICIENTS = 20_000
 """Of a state: about 1 GiB. Hexagons for which there is no room have none: all of what they are is their cells' own."""
 _CLASS_DRIFT = 0.01
 _OF_USERS = 1.0
-"""Variance of the log of what a user's residuals have in common: a factor of about e either way."""
+"""Variance of the log of what the variance that a user's residuals share is multiplied by: about e either way."""
 
 RESIDUAL_CLASSES = (3, 4)
 """Classes of the residual: levels of the predicted value, and sizes of a pair in its cell."""

@@ -15,7 +15,7 @@ from dpmath.estimate.told import Known
 
 _LASTING_RESIDUAL = 0.12
 _ALIKE = 0.5
-"""How much of that a user has everywhere alike, as supposed: a fast bus is fast in all cells."""
+"""How much of what lasts of a residual a user has everywhere, as supposed: a fast bus is fast in all cells."""
 _RECORD_RESIDUAL = 2.0
 _RECORD_POWER = 0.8
 _LEAST_BINARY = 25.0

@@ -130,7 +130,8 @@ def test_a_check_counts_the_share_of_pairs_that_are_far_and_users_that_are(norm:
     occupancy, value_range, n_classes = random_occupancy(rng, 7, 5), 100, int(rng.integers(1, 5))
     day, n_pairs = random_day(rng, occupancy, value_range), occupancy.cell.size
     of_pair, centre = rng.integers(0, n_classes, n_pairs), rng.integers(0, value_range + 1, n_pairs)
-    off = (whole(filled(day, centre)) - occupancy.n_records * centre).tolist()
+    expected_totals = occupancy.n_records * centre + rng.integers(-3, 4, n_pairs)
+    off = (whole(filled(day, centre)) - expected_totals).tolist()
     together = [abs(sum(off[pair] for pair in pairs_of(occupancy, user))) for user in range(5)]
     every = np.array([*(abs(one) for one in off), *together])
     half_width = every + rng.integers(-1, 2, n_pairs + 5)  # just within, at, and just beyond the interval
@@ -142,7 +143,7 @@ def test_a_check_counts_the_share_of_pairs_that_are_far_and_users_that_are(norm:
             far = [pair for pair in own if int(every[pair]) > int(half_width[pair])]
             expected[one] += int(limit[user, one]) * len(far) // len(own) if own else 0
         expected[-1] += int(limit[user, -1]) * (together[user] > int(half_width[n_pairs + user]))
-    check = Check(BoundedSums(limit, NO_NOISE, norm), centre, half_width, of_pair)
+    check = Check(BoundedSums(limit, NO_NOISE, norm), centre, expected_totals, half_width, of_pair)
     assert asked_of(check, day) == expected
 
 
@@ -280,7 +281,7 @@ def questions_of(
             question = Spread(sums(np.full((n_users, 1), 1 << 19)), value_range, 1 << 18)
         elif charge.name == "check":
             limit = check_limits(occupancy, of_pair, n_classes + 1, norm)
-            question = Check(sums(limit), 0 * of_pair, np.append(of_pair, np.arange(n_users)), of_pair)
+            question = Check(sums(limit), 0 * of_pair, 0 * of_pair, np.append(of_pair, np.arange(n_users)), of_pair)
         else:
             question = Shrunk(sums(np.full((n_users, 1), 1 << ROOM_BITS)))
         made.append((charge, question))

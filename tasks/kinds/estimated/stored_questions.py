@@ -14,6 +14,7 @@ from tasks.kinds.estimated.stored_arrays import Arrays, read_arrays, write_array
 QUESTIONS = "questions"
 """What the file is called among those that stay with a release."""
 
+_OF_CHECK = ("centre", "expected", "half_width", "of_pair")
 _OF_MEASUREMENT = ("row", "centre", "weight", "loading", "radius")
 
 
@@ -70,7 +71,7 @@ def _arrays_of(question: Question) -> Arrays:
         numbers = [question.sums.inverse_scale, *([question.centre] if isinstance(question, Spread) else [])]
         arrays: Arrays = {"limit": question.sums.limit, "numbers": np.array(numbers)}
         if isinstance(question, Check):
-            arrays |= {name: getattr(question, name) for name in ("centre", "half_width", "of_pair")}
+            arrays |= {name: getattr(question, name) for name in _OF_CHECK}
         return arrays
     raise TypeError(type(question).__name__)
 
@@ -97,7 +98,7 @@ def _question(kind: str, arrays: Arrays, occupancy: Occupancy, value_range: int,
     if kind == "shrunk":
         return Shrunk(sums)
     if kind == "check":
-        return Check(sums, arrays["centre"], arrays["half_width"], arrays["of_pair"])
+        return Check(sums, *(arrays[name] for name in _OF_CHECK))
     if kind == "centre":
         return Centre(sums, value_range)
     if kind != "spread":
