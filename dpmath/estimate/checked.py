@@ -68,9 +68,10 @@ def checked(found: Estimate, asked: Asked) -> Asking:
     of_item = weight / np.maximum(n_items, 1)  # what each counts in the sum of its class
     response = np.zeros((N_CLASSES, N_CLASSES))
     response[:, -1] = np.bincount(items[1], of_item[items] * alike / whole, N_CLASSES)
-    response[:-1] += np.diag(np.bincount(of_class, (of_item[items] * apart / whole)[: of_class.size], N_CLASSES))[:-1]
-    of_users = of_item[occupancy.user, -1] * n_records**2 / size[of_class.size + occupancy.user] ** 2
-    of_users = of_users * apart[: of_class.size] / whole[of_class.size + occupancy.user]
+    pairs, their_users = slice(of_class.size), of_class.size + occupancy.user
+    of_pairs = (of_item[items] * apart / whole)[pairs]
+    np.fill_diagonal(response[:-1], np.bincount(of_class, of_pairs, N_CLASSES - 1))
+    of_users = of_item[occupancy.user, -1] * (n_records / size[their_users]) ** 2 * apart[pairs] / whole[their_users]
     response[-1] += np.bincount(of_class, of_users, N_CLASSES)
     sampling = _NORMAL_BEYOND * (weight * of_item).sum(axis=0)
     return _widened(found, counted - _NORMAL_BEYOND * weight.sum(axis=0), _RISE * response, noise**2 + sampling)
@@ -92,7 +93,7 @@ def _variances(found: Estimate, asked: Asked) -> tuple[FloatArray, FloatArray, F
     common = np.bincount(user, share * np.sqrt(alike), n_users).astype(np.float64) ** 2
     most = np.bincount(user, share * np.sqrt(of_mean)[occupancy.cell], n_users) ** 2
     some = np.unique(np.linspace(0, n_users - 1, _SOME_USERS).astype(np.int64))
-    weights = csr_array((share, (occupancy.cell, user)), shape=(occupancy.n_cells, n_users))[:, some]
+    weights = asked.day.by_user(share)[:, some]
     off = _off(found, weights)
     most *= min(1.0, float(off.sum() / max(float(most[some].sum()), 1e-300)))  # if all its cells were off by as much
     apart, alike = np.append(apart, own), np.append(alike, common)
@@ -125,8 +126,8 @@ def _widened(found: Estimate, surplus: FloatArray, response: FloatArray, varianc
     gain = np.linalg.solve(np.diag(variance) + together @ response.T, together)
     step = np.clip(gain.T @ surplus, -_LARGEST_STEP, _LARGEST_STEP)
     after = covariance - gain.T @ together
-    *of_pairs, of_users = np.exp(step + np.diag(after - covariance) / 2)
-    factor = np.array(of_pairs)[view.residual_class]
+    factors = np.exp(step + np.diag(after - covariance) / 2)
+    factor, of_users = factors[view.residual_class], factors[-1]
     mean = float(np.average(factor, weights=occupancy.n_records))  # of what earlier sums are thought to have had too
     told = tuple(replace(one, residual=mean * one.residual, user=of_users * one.user) for one in state.told)
     state = replace(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from dpmath.core import _check
 from dpmath.core.occupancy import IntArray, Occupancy
@@ -52,6 +53,11 @@ class Day:
             raise ValueError("hexagon must be below H, and slot below n_slots")
         if self.position.shape != (self.names.size, 3) or not 0 <= self.kind < len(KINDS):
             raise ValueError("position must be of shape (H, 3), and kind a position in KINDS")
+
+    def by_user(self, of_pairs: FloatArray) -> csr_array:
+        """Return a number per pair as one row for each cell and one column for each user, shape (G, L)."""
+        occupancy = self.occupancy
+        return csr_array((of_pairs, (occupancy.cell, occupancy.user)), shape=(occupancy.n_cells, occupancy.n_users))
 
     def cell_means(self, of_pairs: FloatArray) -> FloatArray:
         """Return the mean of a number per pair over each cell, weighted by records, shape (G,)."""

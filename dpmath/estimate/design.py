@@ -48,7 +48,7 @@ def design(view: View, norm: Norm, noise: float, reach: FloatArray, found: Direc
     length, unit = _length(view, among, norm, noise)
     loading = (_in_l2 if norm == "l2" else _in_l1)(view, among, unit)
     fields = among.fields[:, among.variance[: among.fields.shape[1]] > n_users / 4]
-    lengths, _ = _expected_lengths(view, loading, fields, norm)
+    lengths = _lengths(_components(view, loading, fields, norm), norm)
     least = max(float(lengths.max(initial=0.0)), 1e-300) * _LEAST_LENGTH  # a user whom no question concerns has none
     of_users = np.where(lengths > least, length * reach / np.maximum(lengths, least), 0.0)
     weight = (of_users[occupancy.user] * occupancy.n_records).astype(np.float64)
@@ -131,7 +131,9 @@ def parts(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> Fl
     Source:
         HV-E6.
     """
-    return _expected_lengths(view, loading, fields, norm)[1]
+    components = _components(view, loading, fields, norm)
+    whole = components.sum(axis=1)
+    return (components / np.maximum(whole, 1e-300)[:, None]).sum(axis=0) / max(1, np.count_nonzero(whole))
 
 
 def lengthened(before: View, after: View, loading: FloatArray, norm: Norm) -> float:
@@ -147,7 +149,7 @@ def lengthened(before: View, after: View, loading: FloatArray, norm: Norm) -> fl
         HV-E6.
     """
     nothing = np.zeros((len(loading), 0))
-    was, now = (_expected_lengths(view, loading, nothing, norm)[0] for view in (before, after))
+    was, now = (_lengths(_components(view, loading, nothing, norm), norm) for view in (before, after))
     moved = was > 0
     return float(np.log(now[moved] / was[moved]).mean()) if moved.any() else 0.0
 
@@ -177,8 +179,8 @@ def as_measured(measurement: Measurement) -> Design:
     return Design(measurement.loading.astype(np.float64), weight)
 
 
-def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> tuple[FloatArray, FloatArray]:
-    """Return how long each user's vector is expected to be before it is scaled, and which part a component is of it.
+def _components(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> FloatArray:
+    """Return how large the components of each user's vector are expected to be before it is scaled, shape (L, Q).
 
     Args:
         view: The day.
@@ -187,8 +189,7 @@ def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm:
         norm: The norm of the balls.
 
     Returns:
-        The expected lengths, shape (L,): root mean square, or mean for l1. And which part of its square, or of the
-        length for l1, is that of each component: the mean over users, shape (Q,).
+        The mean square of each component, or its mean size for l1.
     """
     occupancy, strata = view.day.occupancy, view.strata
     records = occupancy.n_records.astype(np.float64)
@@ -198,8 +199,10 @@ def _expected_lengths(view: View, loading: FloatArray, fields: FloatArray, norm:
     components = user_sums(occupancy, spread, loading**2, strata.of_pair)
     for field in (np.sqrt(view.alike_variance), *fields[strata.of_pair].T):
         components += user_sums(occupancy, records * field, loading, strata.of_pair) ** 2
-    if norm == "l1":
-        components = _L1_MEAN * np.sqrt(components)
+    return _L1_MEAN * np.sqrt(components) if norm == "l1" else components
+
+
+def _lengths(components: FloatArray, norm: Norm) -> FloatArray:
+    """Return how long each user's vector is expected to be: root mean square, or mean for l1, shape (L,)."""
     whole = components.sum(axis=1)
-    part = (components / np.maximum(whole, 1e-300)[:, None]).sum(axis=0) / max(1, np.count_nonzero(whole))
-    return whole if norm == "l1" else np.sqrt(whole), part
+    return whole if norm == "l1" else np.sqrt(whole)

@@ -29,10 +29,9 @@ def errors_of(estimate: Estimate, day: Day) -> tuple[OfFactors, OfFactors]:
     Source:
         HV-E8.
     """
-    joint, occupancy = estimate.joint, day.occupancy
-    apart = np.maximum(estimate.residual_variance - estimate.alike_variance, 0.0)
-    of_pair = occupancy.n_records / occupancy.cell_records[occupancy.cell] * np.sqrt(ALIKE * apart)
-    near = csr_array((of_pair, (occupancy.cell, occupancy.user)), shape=(occupancy.n_cells, occupancy.n_users))
+    joint = estimate.joint
+    own = np.maximum(estimate.residual_variance - estimate.alike_variance, 0.0)
+    near = day.by_user(estimate.view.share_of_cell * np.sqrt(ALIKE * own))
     users = csr_array(hstack([joint.users, near]))
     # the check has changed what residuals are thought to be; what users have in common is as the sums told it
     alone = joint.of_cells + np.maximum(estimate.residual_part - np.asarray((users**2).sum(axis=1)), 0.0)

@@ -97,8 +97,7 @@ def _apart(seen: Seen, beyond: FloatArray, curved: FloatArray) -> tuple[OfFactor
     of_pair = occupancy.n_records / occupancy.cell_records[occupancy.cell]
     of_pair = of_pair * np.sqrt(seen.per_record * sampled[occupancy.cell])
     alone = own + (1 - ALIKE) * np.bincount(occupancy.cell, of_pair**2, occupancy.n_cells)
-    shape = (occupancy.n_cells, occupancy.n_users)
-    users = csr_array((np.sqrt(ALIKE) * of_pair, (occupancy.cell, occupancy.user)), shape=shape)
+    users = day.by_user(np.sqrt(ALIKE) * of_pair)
     nothing = np.zeros((occupancy.n_cells, 0))
     factors = Factors(day.hexagon, day.slot, np.column_stack(fields), nothing, np.column_stack(local), nothing, alone)
     nobody = csr_array((occupancy.n_cells, 1))

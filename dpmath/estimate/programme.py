@@ -105,7 +105,8 @@ def _levelled(view: View, asked: Asked, name: str) -> Generator[Question, tuple[
     question, answers = yield Measured(_numbers(meant, view, asked, name))
     most = max(float(asked.radius.sum()), 1.0)
     reading = reading_of(int(answers[0]) / most, view, meant.length, asked.noise(name) / most)
-    return _taken(view, asked, name, question, answers, reading)
+    measurement, done = _as_asked(question)
+    return _taken(view, asked, name, measurement, done, answers, reading)
 
 
 def _measured(
@@ -120,10 +121,10 @@ def _measured(
     if reach.any():
         variance = deviation**2 + _ROOM_VARIANCE * float((reach**2).sum() / reach.sum() ** 2)
         shrink = shrinkage.updated(shrink, room, variance, meant.length)
-    done = as_measured(_measurement(question))  # who replays it may mean it otherwise, by rounding
+    measurement, done = _as_asked(question)  # who replays it may mean it otherwise, by rounding
     part = parts(view, done.loading, meant.fields, asked.norm)
     kept = shrinkage.kept(shrink, meant.length, part)
-    taken = _taken(view, asked, name, question, answers, Reading(kept.share, 1.0, kept.error))
+    taken = _taken(view, asked, name, measurement, done, answers, Reading(kept.share, 1.0, kept.error))
     return replace(view, state=replace(view.state, shrink=shrink)), taken
 
 
@@ -132,20 +133,28 @@ def _numbers(meant: Design, view: View, asked: Asked, name: str) -> Measurement:
     return whole_numbers(meant, view, asked.value_range, asked.radius, inverse_scale, asked.norm)
 
 
-def _taken(view: View, asked: Asked, name: str, question: Question, answers: ExactIntArray, reading: Reading) -> Taken:
+def _as_asked(question: Question) -> tuple[Measurement, Design]:
+    """Return a measurement as it was asked, in whole numbers and as the design that they stand for."""
+    if not isinstance(question, Measured):
+        raise ValueError("the answers are not those of a measurement")
+    return question.measurement, as_measured(question.measurement)
+
+
+def _taken(
+    view: View,
+    asked: Asked,
+    name: str,
+    measurement: Measurement,
+    done: Design,
+    answers: ExactIntArray,
+    reading: Reading,
+) -> Taken:
     """Return the sums of a measurement, of which balls keep a share, about the centre of the values."""
-    measurement, done = _measurement(question), as_measured(_measurement(question))
     np.multiply(done.loading, reading.share, out=done.loading)  # they are many
     centre = measurement.centre * (POINTS / asked.value_range)
     sums = np.array([int(one) for one in answers], dtype=float) / RADIUS
     expected = (view.strata.pair_sums(done.weight) * (centre - view.state.centre)) @ done.loading
     return Taken(done, sums + expected, reading.noise * asked.noise(name) / RADIUS, expected, reading.error)
-
-
-def _measurement(question: Question) -> Measurement:
-    if not isinstance(question, Measured):
-        raise ValueError("the answers are not those of a measurement")
-    return question.measurement
 
 
 def answered(asking: Asking, answers: Questions) -> Estimate:

@@ -91,10 +91,10 @@ def kept(shrink: tuple[float, float], expected_length: float, part: FloatArray |
     lengths = _lengths(ratios, expected_length)
     across = np.minimum(1.0, 1.0 / lengths) @ _WEIGHTS
     along = ndtr(-(ratios + np.log(expected_length)) / _SPREAD)  # how many vectors are inside
-    lost = np.multiply.outer(across - along, np.asarray(part))
-    share, *shares = np.maximum(np.expand_dims(across, tuple(range(1, lost.ndim))) - lost, _LEAST_SHARE)
-    logs = np.log(shares)
-    return Kept(share, np.sqrt(np.tensordot(_WEIGHTS, (logs - np.tensordot(_WEIGHTS, logs, 1)) ** 2, 1)))
+    shares = np.maximum(across - np.asarray(part)[..., None] * (across - along), _LEAST_SHARE)
+    logs = np.log(shares[..., 1:])
+    off = logs - (logs @ _WEIGHTS)[..., None]
+    return Kept(shares[..., 0], np.sqrt(off**2 @ _WEIGHTS))
 
 
 def possible_lengths(shrink: tuple[float, float]) -> tuple[FloatArray, FloatArray]:

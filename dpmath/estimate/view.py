@@ -121,9 +121,8 @@ class View:
     @cached_property
     def apart_variance(self) -> FloatArray:
         """Variance of what is each pair's own of it, for a scale of 1, in squared points, shape (P,)."""
-        *of_pairs, _ = self._of_classes
         alike, whole = self._supposed_residuals
-        return np.asarray(np.array(of_pairs)[self.residual_class] * (1 - alike) * whole)
+        return np.asarray(self._of_classes[self.residual_class] * (1 - alike) * whole)
 
     @cached_property
     def alike_variance(self) -> FloatArray:
@@ -134,9 +133,7 @@ class View:
     @cached_property
     def users(self) -> csr_array:
         """How each cell moves with what all residuals of each user have in common, shape (G, L)."""
-        occupancy = self.day.occupancy
-        of_pair = self.share_of_cell * np.sqrt(self.alike_variance)
-        return csr_array((of_pair, (occupancy.cell, occupancy.user)), shape=(occupancy.n_cells, occupancy.n_users))
+        return self.day.by_user(self.share_of_cell * np.sqrt(self.alike_variance))
 
     @property
     def _of_classes(self) -> FloatArray:
