@@ -48,7 +48,7 @@ def design(view: View, norm: Norm, noise: float, reach: FloatArray, found: Direc
     length, unit = _length(view, among, norm, noise)
     loading = (_in_l2 if norm == "l2" else _in_l1)(view, among, unit)
     fields = among.fields[:, among.variance[: among.fields.shape[1]] > n_users / 4]
-    lengths = _lengths(_components(view, loading, fields, norm), norm)
+    lengths = _lengths(_squares(view, loading, fields), norm)
     least = max(float(lengths.max(initial=0.0)), 1e-300) * _LEAST_LENGTH  # a user whom no question concerns has none
     of_users = np.where(lengths > least, length * reach / np.maximum(lengths, least), 0.0)
     weight = (of_users[occupancy.user] * occupancy.n_records).astype(np.float64)
@@ -131,27 +131,34 @@ def parts(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> Fl
     Source:
         HV-E6.
     """
-    components = _components(view, loading, fields, norm)
+    squares = _squares(view, loading, fields)
+    components = squares if norm == "l2" else np.sqrt(squares)
     whole = components.sum(axis=1)
     return (components / np.maximum(whole, 1e-300)[:, None]).sum(axis=0) / max(1, np.count_nonzero(whole))
 
 
-def lengthened(before: View, after: View, loading: FloatArray, norm: Norm) -> float:
-    """Return how much longer users' vectors are expected to be than before: the mean over users of the log.
+def lengthened(before: View, after: View, moved: FloatArray, loading: FloatArray, norm: Norm) -> float:
+    """Return how much longer users' vectors are now thought to have been: the mean over users of the log.
+
+    Vectors were about what was expected of values before, so by what these are now found to be otherwise, they were
+    longer.
 
     Args:
         before: A day as it was expected.
-        after: The same day, as it would be expected with all that it told.
+        after: The same day, with all that it told.
+        moved: How far each stratum's value is found to be from what was expected, in points, shape (R,).
         loading: Loading of each stratum in each query, shape (R, Q).
         norm: The norm of the balls.
 
     Source:
         HV-E6.
     """
-    nothing = np.zeros((len(loading), 0))
-    was, now = (_lengths(_components(view, loading, nothing, norm), norm) for view in (before, after))
-    moved = was > 0
-    return float(np.log(now[moved] / was[moved]).mean()) if moved.any() else 0.0
+    nothing, occupancy, of_pair = np.zeros((len(loading), 0)), before.day.occupancy, before.strata.of_pair
+    known = user_sums(occupancy, occupancy.n_records * moved[of_pair], loading, of_pair)
+    was, now = (_squares(view, loading, nothing) for view in (before, after))
+    was, now = (_lengths(squares, norm) for squares in (was, now + known**2))
+    some = was > 0
+    return float(np.log(now[some] / was[some]).mean()) if some.any() else 0.0
 
 
 def whole_numbers(
@@ -179,30 +186,25 @@ def as_measured(measurement: Measurement) -> Design:
     return Design(measurement.loading.astype(np.float64), weight)
 
 
-def _components(view: View, loading: FloatArray, fields: FloatArray, norm: Norm) -> FloatArray:
-    """Return how large the components of each user's vector are expected to be before it is scaled, shape (L, Q).
+def _squares(view: View, loading: FloatArray, fields: FloatArray) -> FloatArray:
+    """Return the mean square of each component of each user's vector before it is scaled, shape (L, Q).
 
     Args:
         view: The day.
         loading: Loading of each stratum in each query, shape (R, Q).
         fields: What moves by large directions, shape (R, n).
-        norm: The norm of the balls.
-
-    Returns:
-        The mean square of each component, or its mean size for l1.
     """
     occupancy, strata = view.day.occupancy, view.strata
     records = occupancy.n_records.astype(np.float64)
     rest = view.state_variance[strata.cell] + strata.stay_variance(view.today)
     rest = np.maximum(rest - (fields**2).sum(axis=1), 0.0)
     spread = records**2 * (view.residual_variance - view.alike_variance + rest[strata.of_pair])
-    components = user_sums(occupancy, spread, loading**2, strata.of_pair)
+    squares = user_sums(occupancy, spread, loading**2, strata.of_pair)
     for field in (np.sqrt(view.alike_variance), *fields[strata.of_pair].T):
-        components += user_sums(occupancy, records * field, loading, strata.of_pair) ** 2
-    return _L1_MEAN * np.sqrt(components) if norm == "l1" else components
+        squares += user_sums(occupancy, records * field, loading, strata.of_pair) ** 2
+    return squares
 
 
-def _lengths(components: FloatArray, norm: Norm) -> FloatArray:
+def _lengths(squares: FloatArray, norm: Norm) -> FloatArray:
     """Return how long each user's vector is expected to be: root mean square, or mean for l1, shape (L,)."""
-    whole = components.sum(axis=1)
-    return whole if norm == "l1" else np.sqrt(whole)
+    return np.sqrt(squares.sum(axis=1)) if norm == "l2" else _L1_MEAN * np.sqrt(squares).sum(axis=1)

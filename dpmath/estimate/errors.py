@@ -40,11 +40,34 @@ def errors_of(estimate: Estimate, day: Day) -> tuple[OfFactors, OfFactors]:
     whole = OfFactors(replace(_with(before, joint.off, seen, joint.known.T), alone=alone), users)
     # of few users the sums may know more than the residuals that cells are said to have at least
     alone = alone + np.maximum(estimate.variance - whole.diagonal, 0.0)
-    half, apart = (joint.known + joint.lasts).T / 2, (joint.known - joint.lasts).T / 2
+    apart, half = _together(-joint.lasts / 2, joint.known)
     is_same = joint.lasting.gain is joint.before.gain
     lasting = _with(lasting, apart, seen if is_same else _seen(joint.lasting, joint), half)
     nobody = csr_array((day.occupancy.n_cells, 1))
     return replace(whole, factors=replace(whole.factors, alone=alone)), OfFactors(lasting, nobody)
+
+
+def with_users_again(lasting: OfFactors, joint: Joint) -> OfFactors:
+    """Return how errors of two days go together if users come again, and differ from others as they did before.
+
+    How much of that is so, no sum tells.
+
+    Args:
+        lasting: How they go together by what lasts of cells.
+        joint: The errors of the later day.
+
+    Source:
+        HV-E8.
+    """
+    adds, lowers = _together(-joint.alike, joint.known)
+    adds = np.column_stack([adds, joint.known.T @ joint.of_users])
+    return OfFactors(_with(lasting.factors, adds, lasting.factors.against, lowers), joint.users)
+
+
+def _together(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return one' other + other' one as loadings that add to a covariance, and loadings that lower it, (G, Q) each."""
+    half = np.sqrt(0.5)
+    return half * (one + other).T, half * (one - other).T
 
 
 def loadings_of(estimate: Estimate, day: Day) -> Loadings:
@@ -58,7 +81,9 @@ def loadings_of(estimate: Estimate, day: Day) -> Loadings:
         HV-E8.
     """
     records = day.occupancy.cell_records.astype(np.float64)
-    return loadings(*errors_of(estimate, day), Cells(day.hexagon, day.slot, day.position, day.n_slots, records))
+    errors, lasting = errors_of(estimate, day)
+    cells = Cells(day.hexagon, day.slot, day.position, day.n_slots, records)
+    return loadings(errors, lasting, cells, with_users_again(lasting, estimate.joint))
 
 
 def of_coefficients(variance: FloatArray, rows: Rows, day: Day) -> Factors:

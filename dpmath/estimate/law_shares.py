@@ -62,7 +62,7 @@ def shares_above(seen: Seen, bins: Bins, limit: float) -> Shares:
     day = estimate.view.day
     records = occupancy.cell_records.astype(np.float64)
     cells = Cells(day.hexagon, day.slot, day.position, day.n_slots, records)
-    return Shares(above, by_mean, loadings(errors, lasting, cells, SIZES))
+    return Shares(above, by_mean, loadings(errors, lasting, cells, sizes=SIZES))
 
 
 def _apart(seen: Seen, beyond: FloatArray, curved: FloatArray) -> tuple[OfFactors, OfFactors]:

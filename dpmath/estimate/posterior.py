@@ -67,6 +67,8 @@ class Joint:
         residual: How much of each cell's variance is that of the pairs' residuals, before the check, shape (G,).
         users: How each cell moves with what all residuals of each user have in common, shape (G, L).
         known: Covariance of each cell with the sums, which are turned so that they are independent, shape (Q, G).
+        alike: How much of it what users' residuals have in common gives, shape (Q, G).
+        of_users: Root of the covariance that the same gives to the turned sums, shape (Q, Q).
         off: How far each cell may be off, by each cause that all cells have in common, shape (G, n).
         lasting: What was known, before the sums, of the coefficients that last over days.
         lasts: Covariance of what lasts of each cell with the sums, shape (Q, G).
@@ -81,6 +83,8 @@ class Joint:
     residual: FloatArray
     users: csr_array
     known: FloatArray
+    alike: FloatArray
+    of_users: FloatArray
     off: FloatArray
     lasting: Known
     lasts: FloatArray
@@ -183,8 +187,8 @@ def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
     told = told_by(view, taken)
     scales, shocks = scales_after(view, told)
     expected, kept = _with_scales(view, told, scales, shocks)
-    today, turned, _, known = _with_cells(expected, kept, taken)
-    mean = _mean(expected, turned, known)
+    today, turned, covariance, _ = _with_cells(expected, kept, taken)
+    mean = _mean(expected, turned, turned.of(covariance))
     wide = solved(*_with_scales(view, told, scales.widened(float(np.mean(taken[-1].cut))), shocks), taken)
     off = wide.mean - mean
     joint = replace(wide.joint, off=np.column_stack([wide.joint.off, off]))
@@ -222,11 +226,9 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
     rows, occupancy = view.rows, view.day.occupancy
     residual, of_cells = view.residual_variance, view.cell_variance
     alone = np.bincount(occupancy.cell, view.share_of_cell**2 * residual, occupancy.n_cells).astype(float)
-    today, turned, covariance, known = _with_cells(view, told, taken)
-    lasting = view.state.known
-    lasts = solve_triangular(turned.root, rows.times(lasting.times(told.seen)).T, lower=True)
+    today, turned, covariance, alike = _with_cells(view, told, taken)
+    known, lasting = turned.of(covariance), view.state.known
     of_the_day = view.today.prior - lasting.prior
-    departs = solve_triangular(turned.root, rows.times(of_the_day[:, None] * told.seen).T, lower=True)
     before = view.today.variances(rows) + of_cells + alone
     off = covariance @ _cuts(taken, told, turned)
     after = alone + np.maximum(before - (known**2).sum(axis=0) - alone, LEAST_VARIANCE) + (off**2).sum(axis=1)
@@ -246,24 +248,26 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
             alone,
             view.users,
             known,
+            turned.of(alike),
+            turned.part(told.user),
             off,
             lasting,
-            lasts,
+            turned.of(rows.times(lasting.times(told.seen))),
             of_the_day,
-            departs,
+            turned.of(rows.times(of_the_day[:, None] * told.seen)),
             turned.innovation,
         ),
     )
 
 
 def _with_cells(view: View, told: Told, taken: Sequence[Taken]) -> tuple[Known, Turned, FloatArray, FloatArray]:
-    """Return what is known of the coefficients with a day's sums, these as turned, and how cells go with both."""
+    """Return what is known of coefficients, the sums as turned, how cells go with them, and by users alone, (G, Q)."""
     today, turned = view.today.given(told.seen, _apart(view, told), told.sums)
     apart = view.share_of_cell * (view.residual_variance - view.alike_variance)
     own = [_of_cells(view, one.design, apart, view.cell_variance) for one in taken]
-    alike = [_of_users(view, one.design) for one in taken]
-    covariance = view.rows.times(turned.together) + np.column_stack(own) + view.users @ np.column_stack(alike)
-    return today, turned, covariance, solve_triangular(turned.root, covariance.T, lower=True)
+    alike = view.users @ np.column_stack([_of_users(view, one.design) for one in taken])
+    covariance = view.rows.times(turned.together) + np.column_stack(own) + alike
+    return today, turned, covariance, alike
 
 
 def _mean(view: View, turned: Turned, known: FloatArray) -> FloatArray:

@@ -52,10 +52,14 @@ def programme(state: State | None, asked: Asked) -> Asking:
         for name in LEVELS:
             earlier.append((yield from _levelled(view, asked, name)))
             view = expected_after(view, earlier)
+    _, unknown = view.state.shrink
     view, last = yield from _measured(view, asked, "map")
     found = yield from checked(estimated(view, [*earlier, last]), asked)
-    # lengths were compared with what was expected; what has been learned of values since changes what is expected
-    longer = lengthened(view, _seen(found.state, asked), last.design.loading, asked.norm)
+    # as far as lengths were told, they were by what was expected; what has been learned since changes that
+    told = 1 - found.state.shrink[1] / unknown
+    moved = view.strata.values(found.mean, found.view.today.mean) - view.expected_of_strata
+    after = replace(found.view, state=found.state)
+    longer = told * lengthened(view, after, moved, last.design.loading, asked.norm)
     found = replace(found, state=replace(found.state, shrink=shrinkage.expecting(found.state.shrink, longer)))
     return found if asked.limits is None else (yield from law_programme(found, asked.limits, asked))
 

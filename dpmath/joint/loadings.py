@@ -64,21 +64,26 @@ class Loadings:
             areas are the city, each slot, and some hexagons and neighbourhoods of seven, for the day and for parts of
             it.
         largest: The largest such share.
+        again: By what the covariance with days before is larger if users come again, in the median of the areas.
     """
 
     day: Factors
     lasting: Factors
     least: float
     largest: float
+    again: float = 1.0
 
 
-def loadings(errors: Errors, lasting: Errors, cells: Cells, sizes: Sizes = Sizes()) -> Loadings:
+def loadings(
+    errors: Errors, lasting: Errors, cells: Cells, again: Errors | None = None, sizes: Sizes = Sizes()
+) -> Loadings:
     """Return how the errors of a day's cells go together, by few factors.
 
     Args:
         errors: The covariance of the errors of a day's cells.
         lasting: Their covariance with the errors of the same cells on any day before.
         cells: The cells.
+        again: That covariance if users come again; None if nothing is known of users.
         sizes: How many factors are kept.
 
     Source:
@@ -88,7 +93,8 @@ def loadings(errors: Errors, lasting: Errors, cells: Cells, sizes: Sizes = Sizes
     weights = _areas(cells)
     share = np.sqrt(few.variances(weights) / errors.variances(weights))
     of_lasting = _fitted(_Target(lasting, cells, sizes.lasting, sizes.own, lasts=True))
-    return Loadings(few, of_lasting, float(share.min()), float(share.max()))
+    more = 1.0 if again is None else float(np.median(again.variances(weights) / lasting.variances(weights)))
+    return Loadings(few, of_lasting, float(share.min()), float(share.max()), max(1.0, more))
 
 
 def _areas(day: Cells) -> csr_array:

@@ -125,7 +125,7 @@ def loadings_of(off: Off, grid: Grid, basis: Basis, weight: AnyFloats) -> Loadin
     nothing = np.zeros((grid.n_cells, 0)), np.zeros(grid.n_cells)
     lasting = OfSurface(_of_surface(off, basis), off.covariance, *nothing)
     at = Cells(grid.hexagon, grid.slot, _floats(grid.position), grid.n_slots, _floats(weight))
-    return loadings(errors_of(off, grid, basis), lasting, at, _SIZES)
+    return loadings(errors_of(off, grid, basis), lasting, at, sizes=_SIZES)
 
 
 def errors_of(off: Off, grid: Grid, basis: Basis) -> OfSurface:

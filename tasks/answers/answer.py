@@ -25,6 +25,7 @@ from tasks.answers.sums import (
     shares_of_days,
     together,
     users_of,
+    with_link,
 )
 from tasks.answers.times import period_of
 from tasks.base.errors import HexveilError
@@ -157,15 +158,16 @@ def _title(published: Published, asked: list[dt.date], question: Question, compa
 
 def _said(published: Published, dates: list[dt.date], question: Question) -> Iterator[Said]:
     """Yield what each day says of its cells."""
-    chains = chains_of(published.manifests(dates))
+    stated = published.manifests(dates)
+    chains = chains_of(stated)
     if question.above is None:
         of, name = (users_of, JOINT_USERS) if question.of == "n_users" else (means_of, JOINT)
-        for joint, chain in zip(published.days(dates, name), chains, strict=True):
-            yield replace(of(joint), chain=chain)
+        for joint, chain, one in zip(published.days(dates, name), chains, stated, strict=True):
+            yield with_link(of(joint), chain, one)
         return
-    tables = published.days(dates, JOINT), published.days(dates, JOINT_SHARES), chains
-    for joint, shares, chain in zip(*tables, strict=True):
-        yield replace(shares_of(joint, shares, float(question.above)), chain=chain)
+    tables = published.days(dates, JOINT), published.days(dates, JOINT_SHARES)
+    for joint, shares, chain, one in zip(*tables, chains, stated, strict=True):
+        yield with_link(shares_of(joint, shares, float(question.above)), chain, one)
 
 
 def _check_has_shares(published: Published) -> None:

@@ -1,7 +1,7 @@
 """What each day says of each area: its records, its mean, and how sure that is. All of it from one published file."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,7 +14,7 @@ from dpmath.joint.factors import Factors, entries
 from dpmath.joint.products import FloatArray
 from tasks.answers.places import Areas
 from tasks.base.errors import HexveilError
-from tasks.output_formats.joint import factors_of
+from tasks.output_formats.joint import AGAIN, factors_of
 
 Label = tuple[str, int | None]
 """An area, and an hour if hours are answered apart."""
@@ -31,6 +31,7 @@ class Said:
         lasting: Their covariance with the errors of the same cells on any day before.
         are_users: Whether they are numbers of users, which add up, and no means.
         chain: Which chain the day's estimate is of: those of different chains learned nothing from each other.
+        again: By what ``lasting`` is larger if users come again and differ from others as they did before.
     """
 
     cells: pl.DataFrame
@@ -39,6 +40,7 @@ class Said:
     lasting: Factors
     are_users: bool = False
     chain: int = 0
+    again: float = 1.0
 
 
 def means_of(joint: pl.DataFrame) -> Said:
@@ -79,6 +81,7 @@ class Sums:
         present: How many hexagons and slots have records, where a hexagon counts by its share.
         n_cells: How many cells are at least partly in it.
         chain: Which chain the day's estimate is of.
+        again: By what ``lasting`` is larger if users come again.
     """
 
     records: float
@@ -88,6 +91,7 @@ class Sums:
     present: float
     n_cells: int
     chain: int = 0
+    again: float = 1.0
 
 
 @dataclass
@@ -144,7 +148,7 @@ class Reader:
             np.bincount(where[1], minlength=len(labels))[used],
         )
         rows = zip(used, zip(*numbers, strict=True), strict=True)
-        return {labels[place]: Sums(*row, chain=said.chain) for place, row in rows}
+        return {labels[place]: Sums(*row, chain=said.chain, again=said.again) for place, row in rows}
 
     def _hours(self, slots: pl.Series) -> tuple[list[int | None], IntArray]:
         """Return the hours that are answered apart, and which of them each cell is in; -1 for one not asked about."""
@@ -174,6 +178,9 @@ def shares_of_days(days: Sequence[Sums], which: Sequence[bool] | bool = True) ->
 def together(days: Sequence[Sums], share: FloatArray) -> tuple[float, float]:
     """Return the sum of what days say of an area, each times its share, and the variance of its error.
 
+    How much of what users differ by comes again is not known. So days that are added count as if all of it did, and
+    days that are compared as if nothing did: in both, the error is no larger than said.
+
     Args:
         days: What each day says, in the order of the days.
         share: The share of each day: in a mean, or in one mean less that in another.
@@ -181,15 +188,27 @@ def together(days: Sequence[Sums], share: FloatArray) -> tuple[float, float]:
     Source:
         HV-E8.
     """
-    mean, variance, lasting, chain = (
-        np.array([getattr(day, name) for day in days]) for name in ("mean", "variance", "lasting", "chain")
+    mean, variance, lasting, chain, again = (
+        np.array([getattr(day, name) for day in days]) for name in ("mean", "variance", "lasting", "chain", "again")
     )
     lasting = np.clip(lasting, 0.0, variance)
     later = np.maximum.outer(np.arange(len(days)), np.arange(len(days)))
-    covariance = np.minimum(lasting[later], np.minimum.outer(variance, variance)) * np.equal.outer(chain, chain)
+    shared = np.where(np.multiply.outer(share, share) > 0, (again * lasting)[later], lasting[later])
+    covariance = np.minimum(shared, np.minimum.outer(variance, variance)) * np.equal.outer(chain, chain)
     np.fill_diagonal(covariance, variance)
     alone = share**2 @ (variance - lasting)  # what no two days have in common is left in any case
     return float(share @ mean), float(max(share @ covariance @ share, alone))
+
+
+def with_link(said: Said, chain: int, stated: Mapping[str, Any]) -> Said:
+    """Return what a day says, with how its errors go with those of other days.
+
+    Args:
+        said: What the day says.
+        chain: Which chain the day's estimate is of.
+        stated: What is published of it.
+    """
+    return replace(said, chain=chain, again=float(stated.get("joint_error", {}).get(AGAIN, 1)))
 
 
 def chains_of(stated: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -15,6 +15,8 @@ JOINT_USERS = "joint_users.parquet"
 """The same of numbers of users, where presence is secret."""
 JOINT_SHARES = "joint_shares.parquet"
 """What the errors of shares above limits have in common beside those of the means, one row a limit and cell."""
+AGAIN = "again"
+"""By what the errors of two days share more if users come again, beside how exact the table is."""
 _ALIKE = 2e-3
 """By how much two covariances of cells may differ, as a share of their deviations: numbers are rounded."""
 _ALIKE_AREAS = 0.01

@@ -5,7 +5,6 @@ import itertools
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -19,7 +18,7 @@ from tasks.account.entry import Release
 from tasks.account.identity import folder_name
 from tasks.answers.answer import ANY_HOUR, FALSE_DISCOVERIES, row_of, with_discoveries
 from tasks.answers.places import WHOLE, Areas, EachHexagon, Everything
-from tasks.answers.sums import Label, Reader, Sums, chains_of, means_of
+from tasks.answers.sums import Label, Reader, Sums, chains_of, means_of, with_link
 from tasks.answers.times import period_of
 from tasks.base import durable, frames
 from tasks.base.config import Config
@@ -205,7 +204,7 @@ def _with_changes(table: pl.DataFrame) -> pl.DataFrame:
 def _read(areas: Areas, release: Release, chain: int, config: Config) -> dict[Label, Sums]:
     """Return what a day says of areas, hour by hour and in all; its estimate is of one chain with some others."""
     said = means_of(private_files.read_frame(private_files.releases(config), release.files[JOINT]))
-    said = replace(said, chain=chain)
+    said = with_link(said, chain, release.stated)
     zone = ZoneInfo(config.dataset.timezone)
     readers = (Reader(areas, ANY_HOUR, zone, by_hour) for by_hour in (False, True))
     return dict(itertools.chain.from_iterable(reader.of_day(said).items() for reader in readers))

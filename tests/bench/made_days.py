@@ -3,7 +3,7 @@
 import datetime as dt
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -210,7 +210,8 @@ def _as_published(
 ) -> MadeDay:
     """Return what the joint tables say, in points, beside what was."""
     occupancy, n_records = day.occupancy, pl.Series(day.occupancy.cell_records)
-    joint = joint_frame(cells, {"n_records": n_records, "cell_mean": estimate.mean}, loadings_of(estimate, day), 1.0)
+    together = loadings_of(estimate, day)
+    joint = joint_frame(cells, {"n_records": n_records, "cell_mean": estimate.mean}, together, 1.0)
     of_cells = np.bincount(occupancy.cell, private.totals) / occupancy.cell_records
     said, truth = [means_of(joint)], [of_cells * POINTS / _TICKS]
     for limit in limits:
@@ -218,7 +219,7 @@ def _as_published(
         numbers = {"limit": np.full(cells.height, limit), "share_above": found.above, "by_mean": found.by_mean}
         said.append(shares_of(joint, joint_frame(cells, numbers, found.apart, 1.0), limit))
         truth.append(_true_shares(occupancy, private, limit))
-    return MadeDay(said, truth)
+    return MadeDay([replace(one, again=together.again) for one in said], truth)
 
 
 def _seen(estimate: Estimate, day: Day) -> Seen:

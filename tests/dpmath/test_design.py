@@ -166,8 +166,24 @@ def test_what_is_learned_of_values_changes_what_lengths_are_expected_by_as_much_
         state.residual[some] += learned
         after = replace(view, state=state)
         expected = np.log(lengths(after, one) / lengths(view, one)).mean()
-        assert lengthened(view, after, loading, norm) == pytest.approx(expected, rel=0.2)
+        assert lengthened(view, after, np.zeros(len(loading)), loading, norm) == pytest.approx(expected, rel=0.2)
         assert expected * learned > 0.05
+
+
+@pytest.mark.theorem("HV-E6")
+def test_vectors_were_longer_by_what_has_been_learned_of_where_values_are() -> None:
+    view = a_view(a_city())
+    loading = np.random.default_rng(3).normal(size=(view.strata.cell.size, 5))
+    one = Design(loading, view.day.occupancy.n_records.astype(float))
+    moved = np.random.default_rng(4).normal(0, 5, len(loading))
+    occupancy = view.day.occupancy
+    of_pairs = (one.weight * moved[view.strata.of_pair])[:, None] * loading[view.strata.of_pair]
+    known = np.array([(of_pairs[occupancy.user == user].sum(axis=0) ** 2).sum() for user in range(occupancy.n_users)])
+    lengths = lengths_by_model(view, one)
+    expected = np.log(np.sqrt(lengths**2 + known) / lengths).mean()
+    assert lengthened(view, view, moved, loading, "l2") == pytest.approx(expected, rel=0.2)
+    assert expected > 0.05
+    assert lengthened(view, view, 0 * moved, loading, "l2") == 0
 
 
 @pytest.mark.quick(2)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from dpmath.estimate import errors as of_errors
 from dpmath.estimate.day import Day
-from dpmath.estimate.errors import errors_of, loadings_of
+from dpmath.estimate.errors import errors_of, loadings_of, with_users_again
 from dpmath.estimate.posterior import Estimate, solved, told_by
 from dpmath.estimate.programme import programme
 from dpmath.joint import loadings as of_loadings
@@ -62,12 +62,28 @@ def test_errors_are_those_of_the_dense_joint_gaussian(cut: float) -> None:
 
 @pytest.mark.theorem("HV-E8")
 def test_what_lasts_is_the_covariance_of_what_lasts_with_the_days_values() -> None:
+    """If users come again, so is what the sums leave of each user in each cell."""
     day, model, taken, found = solved_day()
     _, left = model.given(found.view, taken)
     lasts = model.of_means * (np.arange(len(model.mean)) < model.n_states)
     expected = lasts @ left @ model.of_means.T
+    expected = (expected + expected.T) / 2
     _, lasting = errors_of(found, day)
-    assert lasting.times(np.eye(60)) == pytest.approx((expected + expected.T) / 2, abs=1e-7 * expected.max())
+    assert lasting.times(np.eye(60)) == pytest.approx(expected, abs=1e-7 * expected.max())
+    of_users = left_of_users(model, found, taken)
+    assert np.abs(of_users @ of_users.T).max() > 0.01 * expected.max()
+    again = with_users_again(lasting, found.joint).times(np.eye(60))
+    assert again == pytest.approx(expected + of_users @ of_users.T, abs=1e-7 * expected.max())
+
+
+def left_of_users(model: Textbook, found: Estimate, taken: list) -> np.ndarray:
+    """Return how much of what each user has everywhere is in the error of each cell, by dense algebra, shape (G, L)."""
+    view, occupancy = found.view, found.view.day.occupancy
+    seen, whole, _ = model.seen(view, taken)
+    gain = np.linalg.solve(whole, seen @ model.covariance @ model.of_means.T).T
+    deviation = np.sqrt(found.alike_variance)[:, None] * np.equal.outer(occupancy.user, np.arange(occupancy.n_users))
+    n_pairs = occupancy.cell.size
+    return (model.of_means - gain @ seen)[:, -n_pairs:] @ deviation
 
 
 @pytest.mark.theorem("HV-E8")
@@ -128,6 +144,11 @@ def test_few_factors_give_the_deviation_of_any_area_nearly_exactly(estimate: tup
     assert few.day.diagonal == pytest.approx(errors.diagonal, rel=0.02)
     assert 0.85 < few.least < np.quantile(share, 0.2)
     assert share.max() - 0.1 < few.largest < 1.15
+    _, lasting = errors_of(found, day)
+    both = with_users_again(lasting, found.joint), lasting
+    more, less = (one.variances(csr_array(weights)) for one in both)
+    assert few.again == pytest.approx(np.median(more / less), rel=0.1)
+    assert few.again > 1.2
     apart = np.sqrt((errors.diagonal[:, None] * weights**2).sum(axis=0) / errors.variances(csr_array(weights)))
     assert np.quantile(apart, 0.1) < 0.85, "cells taken as independent are too sure of areas"
 

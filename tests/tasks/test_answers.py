@@ -25,10 +25,12 @@ import hexveil
 from tasks.answers.answer import FALSE_DISCOVERIES, Answer
 from tasks.answers.ask import ask
 from tasks.answers.page import answer_page
-from tasks.answers.sums import Sums, chains_of, shares_of_days, together
+from tasks.answers.published import Published
+from tasks.answers.sums import Sums, chains_of, means_of, shares_of_days, together, with_link
 from tasks.answers.times import hours_of, period_of, weekdays_of
 from tasks.base.errors import HexveilError
 from tasks.output_formats.geography import outline
+from tasks.output_formats.joint import JOINT
 
 ZONE = "Europe/Zurich"
 
@@ -87,15 +89,22 @@ def test_the_mean_of_a_day_and_its_error_are_those_of_the_dense_covariance(publi
 
 
 def test_days_go_together_by_what_lasts_as_the_later_day_knows_it(published: Path) -> None:
+    """If they are added, also by what users differ by; if they are compared, without that."""
+    again = [
+        float(one["joint_error"]["again"]) for one in Published(str(published)).manifests(list(map(day, range(3))))
+    ]
+    assert min(again) > 1
     tables = [joint(published, day(number)) for number in range(3)]
     shares = [table["n_records"].to_numpy() / table["n_records"].sum() for table in tables]
     variance = [share @ dense(table) @ share for table, share in zip(tables, shares, strict=True)]
     lasting = [share @ dense(table, "lasting_") @ share for table, share in zip(tables, shares, strict=True)]
-    covariance = np.diag(variance)
-    for one in range(3):
-        for other in range(one + 1, 3):
-            both = min(max(lasting[other], 0), variance[one], variance[other])
-            covariance[one, other] = covariance[other, one] = both
+    change_of = np.array([-1, 1, 1])
+    covariance, compared_covariance = np.diag(variance), np.diag(variance)
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        for of_both, signs in ((covariance, np.ones(3)), (compared_covariance, change_of)):
+            factor = again[other] if signs[one] * signs[other] > 0 else 1
+            both = min(factor * max(lasting[other], 0), variance[one], variance[other])
+            of_both[one, other] = of_both[other, one] = both
     weight = np.array([table["n_records"].sum() for table in tables], dtype=float)
     mean = weight / weight.sum()
     row = row_of(ask(published))
@@ -105,7 +114,7 @@ def test_days_go_together_by_what_lasts_as_the_later_day_knows_it(published: Pat
     change = np.array([-1, *(weight[1:] / weight[1:].sum())])
     assert compared["change"] == pytest.approx(compared["mean"] - compared["mean_before"])
     least = change**2 @ (np.array(variance) - np.clip(lasting, 0, variance))
-    assert compared["change_sd"] == pytest.approx(np.sqrt(max(change @ covariance @ change, least)))
+    assert compared["change_sd"] == pytest.approx(np.sqrt(max(change @ compared_covariance @ change, least)))
 
 
 def test_parts_add_up_to_the_whole(published: Path) -> None:
@@ -289,6 +298,23 @@ def test_what_no_two_days_have_in_common_is_left_in_a_difference() -> None:
     mean, variance = together(days, shares_of_days(days, [True] * 3))
     assert mean == pytest.approx(6.0)
     assert 3.9 < variance < 4.2
+
+
+def test_users_who_come_again_count_in_sums_of_days_and_not_in_differences() -> None:
+    days = [Sums(10, 5.0, 4.0, 0.5, 1, 1, again=again) for again in (7.0, 3.0)]
+    for share, shared in (([0.5, 0.5], 1.5), ([-1.0, 1.0], 0.5)):
+        _, variance = together(days, np.array(share))
+        assert variance == pytest.approx(4 * np.square(share).sum() + 2 * np.prod(share) * shared)
+    _, most = together([replace(day, again=100.0) for day in days], np.array([0.5, 0.5]))
+    assert most == pytest.approx(4), "no more than each has by itself"
+
+
+def test_what_a_manifest_says_of_users_who_come_again_is_read(published: Path) -> None:
+    files = Published(str(published))
+    (table,) = files.days([day(2)], JOINT)
+    (stated,) = files.manifests([day(2)])
+    assert with_link(means_of(table), 3, stated).again == float(stated["joint_error"]["again"])
+    assert with_link(means_of(table), 3, {}).again == 1
 
 
 def test_days_of_different_chains_have_no_error_in_common() -> None:

@@ -34,7 +34,7 @@ from tasks.kinds.estimated.stored_questions import QUESTIONS, write_questions
 from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, target_of
 from tasks.kinds.kind import Drawing, Drawn
 from tasks.kinds.stored_plan import CELL
-from tasks.output_formats.joint import JOINT, stated_day, stated_error
+from tasks.output_formats.joint import AGAIN, JOINT, stated_day, stated_error
 
 log = logging.getLogger("hexveil.estimate")
 
@@ -114,6 +114,6 @@ def describe_joint(
     """Return what the ledger states of the whole day, and of how exact the joint table is."""
     much = much_of(estimate, day.occupancy.cell_records) * float(config.value.span) / POINTS
     return {
-        "joint_error": stated_error(found.least, found.largest),
+        "joint_error": stated_error(found.least, found.largest) | {AGAIN: f"{found.again:.2f}"},
         WHOLE_DAY: {**stated_day(joint), "unusual_beyond": f"{much:.3g}"},
     }
