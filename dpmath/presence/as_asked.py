@@ -35,7 +35,7 @@ class Counting:
             raise ValueError("the question must be that for users")
         return cls(question, question.users)
 
-    def counted(self, answers: ExactIntArray, share: float) -> Numbers:
+    def counted(self, answers: ExactIntArray, share: FloatArray | float) -> Numbers:
         """Return the noisy numbers of users that answers tell, if the ball kept a share of them."""
         return told_by(self.users.loading, 1, answers.astype(np.float64), sigma(self.question.ball), share)
 

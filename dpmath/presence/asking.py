@@ -13,8 +13,9 @@ from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import Users, expected_users
 from dpmath.presence.loadings import Wanted, whole_loadings
 from dpmath.presence.numbers import Numbers
-from dpmath.presence.questions import RECORD, Block, By, Check, Kept, Sums, Totals, share_centre
+from dpmath.presence.questions import RECORD, Block, By, Check, Kept, Sums, Totals
 from dpmath.presence.residuals import few
+from dpmath.presence.shares import share_centre
 from dpmath.presence.state import VALUES_OF_DAY, Asked, Known, State
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, least_error_weights
 
@@ -41,9 +42,17 @@ def totals_of(asked: Asked, state: State | None) -> Totals:
     """
     is_first, most_cells = state is None, asked.most_cells if state is None else state.most_cells(asked)
     n_sums = 6 if is_first else 3
-    weight = int(RADIUS * (0.5 if is_first else 0.7))
     ball = _ball(asked, "totals", n_sums, is_first)
-    return Totals(weight, most_cells, asked.most_records, is_first, ball)
+    return Totals(weight_of_totals(is_first), most_cells, asked.most_records, is_first, ball)
+
+
+def weight_of_totals(is_first: bool) -> int:
+    """Return the largest number of a user in each total: of three, no ball cuts any user, and of six hardly one.
+
+    Source:
+        HV-L72.
+    """
+    return RADIUS // 2 if is_first else math.isqrt(RADIUS**2 // 3)
 
 
 def counting(before: State, known: Known, asked: Asked, is_first: bool) -> Sums:
@@ -170,17 +179,17 @@ def _of_users(before: State, users: FloatArray) -> FloatArray:
     return before.residuals.of_user * np.minimum(uneven / users, 1.0)
 
 
-def kept_of(counts: Counting, sums: Summing | None, totals: Totals, asked: Asked) -> Kept:
+def kept_of(counts: Counting, sums: Summing | None, apart: IntArray, totals: Totals, asked: Asked) -> Kept:
     """Return the question how much of users' vectors the balls kept: of one for users, and of one for the rest.
 
     Source:
         HV-L72.
     """
-    of: tuple[tuple[Sums, By], ...] = ((counts.question, "cells"),)
+    of: tuple[tuple[Sums, By], ...] = ((counts.question, "cells"), (counts.question, "apart"))
     if sums is not None:
         of = (*of, (sums.question, "records"), (sums.question, "cells"))
     ball = _ball(asked, "kept", len(of), totals.is_first)
-    return Kept(of, totals.most_cells, totals.most_records, share_centre(USUAL_SHARE), ball)
+    return Kept(of, totals.most_cells, totals.most_records, share_centre(USUAL_SHARE), apart, ball)
 
 
 def check_of(before: State, sums: Summing, asked: Asked, is_first: bool) -> Check:

@@ -29,6 +29,21 @@ LEAST_OVERDISPERSION, MOST_OVERDISPERSION = 0.005, 0.3
 
 
 @dataclass(frozen=True)
+class KeptOfCells:
+    """What the ball kept of users in each cell.
+
+    Attributes:
+        share: The share, shape (G,).
+        unsure: The deviation of what all shares are off by together, over the share.
+        apart: What they are off by where they are more or less than others, over the share; its deviation, shape (G,).
+    """
+
+    share: FloatArray
+    unsure: float
+    apart: FloatArray
+
+
+@dataclass(frozen=True)
 class Users:
     """The day's users in each cell, estimated.
 
@@ -113,13 +128,12 @@ def users_of(
     return _of_day(chosen, level, found, field, basis, numbers)
 
 
-def with_total(users: Users, share: float, unsure: float, total: float, noise: float, basis: Basis) -> Users:
+def with_total(users: Users, kept: KeptOfCells, total: float, noise: float, basis: Basis) -> Users:
     """Return users in each cell, if what the ball kept of all of them is unsure, after a look at their total.
 
     Args:
         users: The day's users.
-        share: What was kept.
-        unsure: The deviation of what that is off by, over what was kept.
+        kept: What was kept.
         total: The noisy total over all cells.
         noise: The variance of its noise, above 0.
         basis: What the surface is made of.
@@ -129,11 +143,11 @@ def with_total(users: Users, share: float, unsure: float, total: float, noise: f
     """
     pull = basis.matrix.T @ users.off.surface
     rest = float(pull @ users.off.covariance @ pull + users.off.alone.sum()) + noise
-    much = unsure * float(users.mean.sum())
+    much = kept.unsure * float(users.mean.sum())
     left = 1 / (1 + much**2 / rest)
-    moved = unsure * left * much / rest * (total - float(users.mean.sum()))
-    common = unsure * np.sqrt(left) * users.mean
-    off = replace(users.off, common=common[:, None], of_hexagon=_UNEVEN * (1 - share) * users.mean)
+    moved = kept.unsure * left * much / rest * (total - float(users.mean.sum()))
+    common = np.column_stack([np.full_like(users.mean, kept.unsure * np.sqrt(left)), kept.apart]) * users.mean[:, None]
+    off = replace(users.off, common=common, of_hexagon=_UNEVEN * (1 - kept.share) * users.mean)
     return replace(users, mean=users.mean * max(1 + moved, _LEAST_SHARE), variance=off.variance(basis), off=off)
 
 
@@ -165,9 +179,9 @@ def _by_moments(
     if looked is None:
         raise ValueError("_MOST_ROUNDS must be at least 1")
     unknown = found.variance(basis)
-    # the level is known as well as the surface says; of the number's variance it has what goes with it
-    part = np.minimum(np.abs(looked.slope), np.sqrt(looked.variance / unknown))
-    own = np.maximum(looked.variance - part**2 * unknown, 0.0) + part**2 * found.field.own_variance
+    # cells whose level is off alike are off alike by all that this makes of numbers, not by its slope alone
+    part = np.sqrt(looked.of_level / unknown)
+    own = looked.variance - looked.of_level + part**2 * found.field.own_variance
     off = Off(part * found.left, found.field.covariance, np.zeros((mean.size, 0)), np.zeros_like(mean), own)
     users = np.maximum(looked.mean, _LEAST_USERS)
     return Users(found.field, found.field.level(basis), overdispersion, users, off.variance(basis), off, field)
@@ -178,7 +192,8 @@ def _of_day(
 ) -> Users:
     """Return the day's numbers of users as the surface tells them, from sums over cells."""
     unknown = found.variance(basis)
-    variance = np.minimum(unknown, 2.0)
+    # of a number whose logarithm is normal, over its mean squared
+    variance = np.expm1(np.minimum(unknown, _MOST_VARIANCE))
     mean = np.exp(np.minimum(level + half_variance(unknown), LARGEST_LOG))
     of_day = mean + overdispersion * mean**2
     number, kept, left = numbers.corrected(mean, of_day)

@@ -60,7 +60,7 @@ def is_of_own(loading: Sparse) -> bool:
     return n_cells == n_sums and np.count_nonzero(loading.diagonal()) == n_cells == loading.count_nonzero()
 
 
-def told_by(loading: Sparse, unit: float, answers: FloatArray, deviation: float, share: float) -> Numbers:
+def told_by(loading: Sparse, unit: float, answers: FloatArray, deviation: float, share: FloatArray | float) -> Numbers:
     """Return what noisy answers tell of a number of each cell.
 
     Args:
@@ -68,7 +68,7 @@ def told_by(loading: Sparse, unit: float, answers: FloatArray, deviation: float,
         unit: What a whole loading is divided by to be in the unit of the answers.
         answers: The noisy sums, shape (Q,).
         deviation: That of their noise.
-        share: The share that the ball kept.
+        share: The share that the ball kept, of all cells or of each, shape (G,).
 
     Source:
         HV-E21, HV-E25.
@@ -76,7 +76,8 @@ def told_by(loading: Sparse, unit: float, answers: FloatArray, deviation: float,
     if is_of_own(loading):
         weight = loading.diagonal() * share / unit
         return OfCells(answers / weight, (deviation / weight) ** 2)
-    return OfSums(loading.toarray() / unit, answers / share, (deviation / share) ** 2)
+    usual = float(np.mean(share))
+    return OfSums((loading.toarray().T * (share / usual)).T / unit, answers / usual, (deviation / usual) ** 2)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from dpmath.core.currency import Currency
 from dpmath.noise.sampling import RandomBytes
 from dpmath.presence.as_asked import Counting, Summing
 from dpmath.presence.asking import check_of, counting, kept_of, summing, totals_of
-from dpmath.presence.ball import SHARE_BITS, sigma
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.chosen import Chosen, apart, chosen_of, with_chosen
 from dpmath.presence.counts import Users, users_of, with_total
@@ -22,7 +21,8 @@ from dpmath.presence.estimate import Day, Estimate
 from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number
 from dpmath.presence.kinds import WEEKDAY
-from dpmath.presence.questions import Check, Kept, Question, noisy_answers
+from dpmath.presence.questions import Check, Question, noisy_answers
+from dpmath.presence.shares import by_cell, shares, unevenly_kept, whole_apart
 from dpmath.presence.state import Asked, Known, State, first_state
 from dpmath.presence.user_cells import UserCells
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, log_length_of
@@ -30,10 +30,8 @@ from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, log_length_of
 Programme = Generator[Question, tuple[Question, ExactIntArray], Estimate]
 """Yields a question; is sent the question as it was asked, and its noisy answers; returns the estimate."""
 
-_SPREAD_OF_SHARES = 0.15
 _OF_CITY = 0.05
 """What means may be off by all over the city, over the deviation of the map: what the model itself misses."""
-_LEAST_SHARE, _MOST_SHARE = 0.1, 1.0
 _LEAST_OF_LENGTH, _MOST_OF_LENGTH = 0.2, 0.99
 
 
@@ -55,24 +53,29 @@ def programme(state: State | None, asked: Asked) -> Programme:
     counts = Counting.of(question)
     counted = counts.counted(numbers, USUAL_SHARE)
     users = users_of(tried.get("users", [before.users]), basis, counted, before.overdispersion, is_first=is_first)
+    uneven = unevenly_kept(counts, users.mean, asked.grid.hexagon)
     if asked.counts_only:
-        kept = kept_of(counts, None, totals, asked)
-        (share,) = _shares(kept, (yield kept)[1], known)
-        users = users_of([users.before], basis, counts.counted(numbers, share.mean), before.overdispersion, users)
-        users = with_total(users, share.mean, share.unsure, known.cells, known.cells_variance, basis)
+        kept = kept_of(counts, None, whole_apart(uneven), totals, asked)
+        _, told = yield kept
+        (share,) = shares(kept, told, known)
+        of_cells = by_cell(kept, told, share, uneven, users.mean)
+        users = users_of([users.before], basis, counts.counted(numbers, of_cells.share), before.overdispersion, users)
+        users = with_total(users, of_cells, known.cells, known.cells_variance, basis)
         return _counted(before, users, share.mean, asked, is_first)
     if is_first:
         question, amounts = yield summing(before, users, known, asked, is_first, is_rough=True)
         before = Day(asked, before, {}, users, Summing.of(question), amounts, (USUAL_SHARE, USUAL_SHARE)).looked()
     question, amounts = yield summing(before, users, known, asked, is_first)
     sums = Summing.of(question)
-    kept = kept_of(counts, sums, totals, asked)
-    of_users, of_records, of_cells = _shares(kept, (yield kept)[1], known)
+    kept = kept_of(counts, sums, whole_apart(uneven), totals, asked)
+    _, told = yield kept
+    of_users, of_records, of_pairs = shares(kept, told, known)
+    of_cells = by_cell(kept, told, of_users, uneven, users.mean)
     check = check_of(before, sums, asked, is_first)
     _, far = yield check
-    users = users_of([users.before], basis, counts.counted(numbers, of_users.mean), before.overdispersion, users)
-    users = with_total(users, of_users.mean, of_users.unsure, known.cells, known.cells_variance, basis)
-    day = Day(asked, before, tried, users, sums, amounts, (of_records.mean, of_cells.mean))
+    users = users_of([users.before], basis, counts.counted(numbers, of_cells.share), before.overdispersion, users)
+    users = with_total(users, of_cells, known.cells, known.cells_variance, basis)
+    day = Day(asked, before, tried, users, sums, amounts, (of_records.mean, of_pairs.mean))
     return _estimate(day, check, far, of_users.mean)
 
 
@@ -169,32 +172,6 @@ def _answered(steps: Programme, answer: Callable[[Question], tuple[Question, Exa
             question = steps.send((asked, found))
         except StopIteration as end:
             return Answered(end.value, questions, answers, most)
-
-
-@dataclass(frozen=True)
-class _Share:
-    """What a ball kept.
-
-    Attributes:
-        mean: The share.
-        unsure: The deviation of what it is off by, over the share.
-    """
-
-    mean: float
-    unsure: float
-
-
-def _shares(question: Kept, answers: ExactIntArray, known: Known) -> list[_Share]:
-    """Return how much the balls kept: of cells in that of users; of records and of cells in the other, if there is one.
-
-    Where there are few users, the answers say little, and the share that was meant counts for more.
-    """
-    sizes = {"cells": known.cells / question.most_cells, "records": known.records / question.most_records}
-    size = np.array([sizes[by] for _, by in question.of]) * (1 << SHARE_BITS)
-    gain = 1 / (1 + (sigma(question.ball) / size / _SPREAD_OF_SHARES) ** 2)
-    kept = USUAL_SHARE + gain * answers.astype(np.float64) / size
-    kept, unsure = np.clip(kept, _LEAST_SHARE, _MOST_SHARE), _SPREAD_OF_SHARES * np.sqrt(1 - gain)
-    return [_Share(*one) for one in zip(kept.tolist(), (unsure / kept).tolist(), strict=True)]
 
 
 def _counted(before: State, users: Users, share: float, asked: Asked, is_first: bool) -> Estimate:

@@ -10,10 +10,12 @@ from dpmath.core import _check
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.occupancy import IntArray
 from dpmath.noise.sampling import RandomBytes
-from dpmath.presence.ball import SHARE_BITS, Ball, Sparse
+from dpmath.presence.ball import Ball, Sparse
 from dpmath.presence.user_cells import UserCells
 
-By = Literal["cells", "records"]
+By = Literal["cells", "records", "apart"]
+APART = 1 << 10
+"""The largest number of a cell in ``Kept.apart``."""
 RECORD = 1 << 8
 """Records of a user in a cell are compared with a public number in 256ths of a record."""
 _BITS_OF_MEAN = 14
@@ -210,13 +212,15 @@ class Totals:
 class Kept:
     """How much of users' vectors the balls of earlier questions kept, by users' cells and by their records.
 
-    Each number of a user is its share kept less a public centre, times min(cells, K)/K or min(records, M)/M.
+    Each number of a user is its share kept less a public centre, times min(cells, K)/K, min(records, M)/M, or the sum
+    of public numbers of its cells over K, cut at 1 and -1.
 
     Attributes:
-        of: The earlier questions, each with what its shares are weighed by: "cells" or "records".
+        of: The earlier questions, each with what its shares are weighed by: "cells", "records" or "apart".
         most_cells: K, at least 1.
         most_records: M, at least 1.
         centre: What each share is compared with, in 2^-SHARE_BITS.
+        apart: The public number of each cell, in parts of APART, -APART to APART, shape (G,).
         ball: The ball and the noise.
 
     Source:
@@ -227,6 +231,7 @@ class Kept:
     most_cells: int
     most_records: int
     centre: int
+    apart: IntArray
     ball: Ball
 
     def private_vectors(self, day: UserCells) -> Sparse:
@@ -234,8 +239,9 @@ class Kept:
         size = {
             "cells": np.minimum(day.cells_of_users, self.most_cells),
             "records": np.minimum(day.sums(day.n_records), self.most_records),
+            "apart": day.sums(self.apart[day.cell]).clip(-APART * self.most_cells, APART * self.most_cells),
         }
-        most = {"cells": self.most_cells, "records": self.most_records}
+        most = {"cells": self.most_cells, "records": self.most_records, "apart": APART * self.most_cells}
         questions = {id(question): question for question, _ in self.of}  # of one, shares may be weighed by both
         kept = {key: one.ball.shares_kept(one.private_vectors(day)) for key, one in questions.items()}
         columns = [(kept[id(question)] - self.centre) * size[by] // most[by] for question, by in self.of]
@@ -277,15 +283,6 @@ class Check:
         of_many = (day.n_records > self.few).astype(np.int64)
         at = np.tile(day.user, 2), np.concatenate([of_many, of_many + 2])
         return csr_array((np.concatenate([part, weight]), at), shape=(day.n_users, 4))
-
-
-def share_centre(share: float) -> int:
-    """Return a share in the unit of ``Kept``.
-
-    Source:
-        HV-L71.
-    """
-    return round(share * (1 << SHARE_BITS))
 
 
 def _by_user(day: UserCells, numbers: IntArray) -> Sparse:

@@ -22,14 +22,14 @@ class Tilted:
         level_variance: Its variance, above 0.
         mean: The mean of the day's number, above 0.
         variance: Its variance, above 0.
-        slope: By how much the number moves with the level.
+        of_level: The part of that variance that comes of the level not being known, at most all of it.
     """
 
     level: FloatArray
     level_variance: FloatArray
     mean: FloatArray
     variance: FloatArray
-    slope: FloatArray
+    of_level: FloatArray
 
 
 def tilted(
@@ -81,7 +81,7 @@ def tilted(
         left,
         mean,
         (weight * ((users - mean) ** 2 + gain * noise)).sum(axis=0),
-        (weight * users * (at - middle)).sum(axis=0) / left,
+        (weight * (users - mean) ** 2).sum(axis=0),
     )
 
 

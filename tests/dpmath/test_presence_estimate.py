@@ -14,7 +14,7 @@ from dpmath.presence.amounts import Told, first_means_of, likeliest_means, likel
 from dpmath.presence.ball import Ball, sigma
 from dpmath.presence.basis import Basis, Grid, basis_of
 from dpmath.presence.chosen import chosen_of
-from dpmath.presence.counts import users_of, with_total
+from dpmath.presence.counts import KeptOfCells, users_of, with_total
 from dpmath.presence.errors import Off, errors_of, loadings_of
 from dpmath.presence.estimate import Estimate
 from dpmath.presence.fields import Field, Prior, Seen, learned, of_rows, paced
@@ -162,6 +162,7 @@ def test_a_noisy_number_tells_of_a_cell_what_a_fine_sum_over_levels_says() -> No
         assert found.variance[cell] == pytest.approx(
             weight @ ((users - expected[1]) ** 2 + gain * noise[cell]), rel=0.02
         )
+        assert found.of_level[cell] == pytest.approx(weight @ (users - expected[1]) ** 2, rel=0.02)
 
 
 @pytest.mark.statistical
@@ -210,10 +211,14 @@ def test_a_total_moves_users_by_what_their_share_is_unsure_of() -> None:
     numbers = OfCells(np.full(grid.n_cells, 50.0), np.ones(grid.n_cells))
     users = users_of([a_prior(4.0).field(basis)], basis, numbers, 0.03)
     total = float(users.mean.sum())
-    sure, unsure = (with_total(users, 0.9, one, 1.1 * total, 1.0, basis) for one in (1e-9, 0.5))
+
+    def kept(unsure: float) -> KeptOfCells:
+        return KeptOfCells(np.full(grid.n_cells, 0.9), unsure, np.zeros(grid.n_cells))
+
+    sure, unsure = (with_total(users, kept(one), 1.1 * total, 1.0, basis) for one in (1e-9, 0.5))
     assert sure.mean.sum() == pytest.approx(total)
     assert unsure.mean.sum() == pytest.approx(1.1 * total, rel=0.01)
-    lost = with_total(users, 0.9, 0.5, 1.1 * total, 1e12, basis)
+    lost = with_total(users, kept(0.5), 1.1 * total, 1e12, basis)
     assert np.all(lost.variance > 5 * unsure.variance)
     assert np.all(sure.variance > users.variance), "hexagons lose unlike shares"
 

@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.currency import PURE, Concentrated
 from dpmath.presence.ball import LARGEST_RADIUS, SHARE_BITS, Ball, inverse_scale_within
-from dpmath.presence.questions import Block, Check, Kept, Question, Sums, Totals, noisy_answers, share_centre
+from dpmath.presence.questions import APART, Block, Check, Kept, Question, Sums, Totals, noisy_answers
+from dpmath.presence.shares import share_centre
 from dpmath.presence.user_cells import MOST_CELLS, UserCells, capped
 
 CURRENCY = Concentrated(Decimal("1e-6"))
@@ -50,7 +51,14 @@ def questions(
         sums,
         values,
         Totals(radius, 2, 3, True, ball(6, radius)),
-        Kept(((sums, "cells"), (values, "records")), 2, 3, share_centre(0.85), ball(2, radius)),
+        Kept(
+            ((sums, "cells"), (values, "records"), (sums, "apart")),
+            2,
+            3,
+            share_centre(0.85),
+            rng.integers(-APART, APART + 1, n_cells),
+            ball(3, radius),
+        ),
         Check(int(rng.integers(1, cap + 1)), rng.integers(0, most + 1, n_cells), expected, 2 * radius, ball(4, radius)),
     ]
 
