@@ -35,6 +35,11 @@ class Counting:
             raise ValueError("the question must be that for users")
         return cls(question, question.users)
 
+    @property
+    def square(self) -> FloatArray:
+        """The square of a user's loadings in each cell, shape (G,)."""
+        return _square(self.users)
+
     def counted(self, answers: ExactIntArray, share: FloatArray | float) -> Numbers:
         """Return the noisy numbers of users that answers tell, if the ball kept a share of them."""
         return told_by(self.users.loading, 1, answers.astype(np.float64), sigma(self.question.ball), share)
@@ -71,9 +76,19 @@ class Summing:
         """Ticks a record that values are compared with, shape (G,)."""
         return self.values.centre.astype(np.float64)
 
-    def read(self, answers: ExactIntArray, share: float) -> tuple[Numbers, Numbers]:
+    @property
+    def squares(self) -> tuple[FloatArray, FloatArray]:
+        """The squares of loadings in each cell, those for records and those for values, shapes (G,)."""
+        return _square(self.records), _square(self.values)
+
+    def read(self, answers: ExactIntArray, share: FloatArray | float) -> tuple[Numbers, Numbers]:
         """Return the noisy numbers of records and of values that answers tell, if the ball kept a share of records."""
         told, n_sums = answers.astype(np.float64), self.records.loading.shape[1]
         deviation = sigma(self.question.ball)
         records = told_by(self.records.loading, CUT / RECORD, told[:n_sums], deviation, share)
         return records, told_by(self.values.loading, CUT, told[n_sums:], deviation, share)
+
+
+def _square(block: Block) -> FloatArray:
+    loading = block.loading.astype(np.float64)
+    return np.asarray((loading * loading).sum(axis=1)).ravel()

@@ -29,9 +29,10 @@ _LATER = {"totals": 0.02, "users": 0.34, "values": 0.595, "kept": 0.018, "check"
 """The part of a day's loss that each question takes."""
 _SHARE_OF_RECORDS = 0.1
 """The part of a vector's square that is for records; the rest is for values."""
-_EVEN = {"users": 0.3, "values": 0.2}
-"""The part of a ball that all cells have alike."""
+_EVEN = {"totals": 0.3, "users": 0.3, "values": 0.2}
+"""The part of a ball that all cells have alike, or all totals."""
 _LEAST_USERS = 0.3
+_MANY = 1e6
 
 
 def totals_of(asked: Asked, state: State | None) -> Totals:
@@ -41,18 +42,39 @@ def totals_of(asked: Asked, state: State | None) -> Totals:
         HV-L72.
     """
     is_first, most_cells = state is None, asked.most_cells if state is None else state.most_cells(asked)
-    n_sums = 6 if is_first else 3
-    ball = _ball(asked, "totals", n_sums, is_first)
-    return Totals(weight_of_totals(is_first), most_cells, asked.most_records, is_first, ball)
+    weights = weights_of_totals(asked, state, most_cells)
+    ball = _ball(asked, "totals", len(weights), is_first)
+    return Totals(weights, most_cells, asked.most_records, is_first, ball)
 
 
-def weight_of_totals(is_first: bool) -> int:
-    """Return the largest number of a user in each total: of three, no ball cuts any user, and of six hardly one.
+def weights_of_totals(asked: Asked, state: State | None, most_cells: int) -> tuple[int, ...]:
+    """Return the largest number of a user in each total: of users, of cells, and of records where these are asked.
+
+    Of all weights with which no ball cuts any user, they leave least unknown of the totals, each of which may be off by
+    all of it: so a total of which a user has little of the most that counts is asked for more, unless it cannot be told
+    anyway; a part all have alike. Before a first day nothing is known of a user's cells, and nothing of the number of
+    users: as usual counts the middle, on the scale of logarithms, between one cell and the most; and users are many.
+
+    On a first day with values, six numbers are asked with half of the radius each, which hardly cuts any user.
+
+    Args:
+        asked: What is public.
+        state: What the days before left; None on a first day.
+        most_cells: So many cells of a user count.
 
     Source:
-        HV-L72.
+        HV-L72, HV-E21.
     """
-    return RADIUS // 2 if is_first else math.isqrt(RADIUS**2 // 3)
+    if state is None and not asked.counts_only:
+        return (RADIUS // 2,) * 6
+    cells = math.sqrt(most_cells) if state is None else min(state.mean_cells, most_cells)
+    usual = [1.0, cells / most_cells]
+    if state is not None and not asked.counts_only:
+        usual.append(min(cells * state.mean_records / asked.most_records, 1.0))
+    users = _MANY if state is None else float(expected_users(state.users, asked.basis)[0].sum()) / cells
+    one, noise = np.ones(len(usual)), _noise(_loss(asked, "totals", state is None))
+    squares = least_error_weights(one, users * np.array(usual), one, one, 1.0, noise, _EVEN["totals"])
+    return tuple(int(RADIUS * weight) for weight in np.sqrt(squares).tolist())
 
 
 def counting(before: State, known: Known, asked: Asked, is_first: bool) -> Sums:
@@ -179,16 +201,29 @@ def _of_users(before: State, users: FloatArray) -> FloatArray:
     return before.residuals.of_user * np.minimum(uneven / users, 1.0)
 
 
-def kept_of(counts: Counting, sums: Summing | None, apart: IntArray, totals: Totals, asked: Asked) -> Kept:
+def square_of(before: State, users: Users, sums: Summing, asked: Asked) -> FloatArray:
+    """Return about the square of what a user adds to its vector of records and values in each cell, shape (G,).
+
+    Source:
+        HV-E30.
+    """
+    _, size = _expected(before, users, asked)
+    of_records = before.records_variance + before.records.variance(asked.basis)
+    of_values = _energy(before, size, before.values.variance(asked.basis))
+    in_records, in_values = sums.squares
+    return RECORD**2 * of_records * in_records + of_values * in_values
+
+
+def kept_of(counts: Counting, sums: Summing | None, apart: tuple[IntArray, ...], totals: Totals, asked: Asked) -> Kept:
     """Return the question how much of users' vectors the balls kept: of one for users, and of one for the rest.
 
     Source:
         HV-L72.
     """
-    of: tuple[tuple[Sums, By], ...] = ((counts.question, "cells"), (counts.question, "apart"))
+    of: tuple[tuple[Sums, By], ...] = ((counts.question, "cells"),)
     if sums is not None:
         of = (*of, (sums.question, "records"), (sums.question, "cells"))
-    ball = _ball(asked, "kept", len(of), totals.is_first)
+    ball = _ball(asked, "kept", len(of) + sum(one.shape[1] for one in apart), totals.is_first)
     return Kept(of, totals.most_cells, totals.most_records, share_centre(USUAL_SHARE), apart, ball)
 
 

@@ -1,6 +1,6 @@
 """The whole numbers of questions that floating point chose: stored, for another processor would choose others.
 
-Neither the loss nor the radius depends on them; see ``Sums`` and ``Check``.
+Neither the loss nor the radius depends on them; see ``Sums``, ``Kept`` and ``Check``.
 """
 
 from collections.abc import Iterable
@@ -12,13 +12,14 @@ from scipy.sparse import csr_array
 from dpmath.core.occupancy import IntArray
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.loadings import is_of_own, of_own
-from dpmath.presence.questions import Block, Check, Question, Sums
+from dpmath.presence.questions import APART, Block, Check, Kept, Question, Sums
 
 Chosen = dict[str, IntArray]
 """By name, a row for each cell: of loadings a number if every cell has a sum of its own, else one for each sum."""
 _BLOCKS = ("users", "records", "values")
 _ROUGHLY = "roughly_"
 _EXPECTED = ("expected_of_user", "expected_of_record")
+_APART = (("kept_by_place", "kept_by_hour"), ("amounts_kept_by_place", "amounts_kept_by_hour"))
 
 
 def chosen_of(questions: Iterable[Question]) -> Chosen:
@@ -34,6 +35,9 @@ def chosen_of(questions: Iterable[Question]) -> Chosen:
             found[_centre(name)] = block.centre
         if isinstance(question, Check):
             found |= dict(zip(_EXPECTED, question.expected.T, strict=True))
+        if isinstance(question, Kept):
+            for names, apart in zip(_APART, question.apart, strict=False):
+                found |= dict(zip(names, apart.T, strict=True))
     return found
 
 
@@ -63,6 +67,9 @@ def with_chosen(question: Question, chosen: Chosen) -> Question:
             if expected.shape != question.expected.shape or expected.min(initial=1) < 1:
                 raise ValueError("expected must be of shape (G, 2), and at least 1")
             return replace(question, expected=expected)
+        if isinstance(question, Kept):
+            named = zip(_APART, question.apart, strict=False)
+            return replace(question, apart=tuple(_stored_apart(names, ours, chosen) for names, ours in named))
     except KeyError:
         raise ValueError("chosen lacks numbers of a question") from None
     return question
@@ -73,6 +80,13 @@ def _stored(name: str, block: Block, chosen: Chosen) -> Block:
     if len(loading) != block.centre.size or loading.ndim not in (1, 2):
         raise ValueError(f"{name} must be of shape (G,) or (G, Q)")
     return Block(of_own(loading) if loading.ndim == 1 else csr_array(loading), centre, block.shift)
+
+
+def _stored_apart(names: Iterable[str], ours: IntArray, chosen: Chosen) -> IntArray:
+    found = np.column_stack([chosen[name] for name in names])
+    if found.shape != ours.shape or np.abs(found).max(initial=0) > APART:
+        raise ValueError(f"what is kept apart must be of shape (G, 2), and at most {APART}")
+    return found
 
 
 def _blocks_of(question: Question) -> dict[str, Block]:

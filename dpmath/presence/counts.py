@@ -35,7 +35,7 @@ class KeptOfCells:
     Attributes:
         share: The share, shape (G,).
         unsure: The deviation of what all shares are off by together, over the share.
-        apart: What they are off by where they are more or less than others, over the share; its deviation, shape (G,).
+        apart: Loadings on what they are off by where they are more or less than others, over the share, shape (G, k).
     """
 
     share: FloatArray

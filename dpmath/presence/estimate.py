@@ -10,7 +10,8 @@ from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means
 from dpmath.presence.as_asked import Summing
 from dpmath.presence.asking import of_day, of_users_alike, records_told
 from dpmath.presence.ball import sigma
-from dpmath.presence.counts import Users
+from dpmath.presence.basis import FloatArray
+from dpmath.presence.counts import KeptOfCells, Users
 from dpmath.presence.errors import Off
 from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number, harmonic
@@ -55,6 +56,7 @@ class Day:
         sums: The question for records and values.
         amounts: Its noisy answers.
         shares: How much the ball kept, of records and of cells.
+        kept: What it kept of each cell; None if of all alike.
     """
 
     asked: Asked
@@ -64,10 +66,11 @@ class Day:
     sums: Summing
     amounts: ExactIntArray
     shares: tuple[float, float]
+    kept: KeptOfCells | None = None
 
     def records(self) -> tuple[Means, Number]:
         """Return records a user, and the number of records, in each cell."""
-        numbers, _ = self.sums.read(self.amounts, self.shares[0])
+        numbers, _ = self.sums.read(self.amounts, self.shares[0] * self.by_cell)
         told = records_told(self.sums, numbers, self.users, self.before, self.shares[1] / self.shares[0])
         means = self._means("records", told)
         size, users = np.clip(means.mean, 1.0, self.asked.cap), self.users
@@ -86,7 +89,7 @@ class Day:
         number = np.maximum(records.mean, _LEAST_RECORDS)
         users = harmonic(Number(np.maximum(self.users.mean, _LEAST_RECORDS), self.users.variance))
         of_mean = of_day(before, users, harmonic(Number(number, records.variance)))
-        _, numbers = self.sums.read(self.amounts, self.shares[0] * (1 + self.lean) / 2)
+        _, numbers = self.sums.read(self.amounts, self.shares[0] * (1 + self.lean) / 2 * self.by_cell)
         alike = of_users_alike(before, users)
         # an error of the number of records goes with all that was not known of the mean
         of_slope = records.variance * (before.values.variance(self.asked.basis) + of_mean)
@@ -103,6 +106,16 @@ class Day:
     def lean(self) -> float:
         """How much less than of others the ball keeps of users who are far from the centres, at worst."""
         return lean_of(self.shares[0])
+
+    @property
+    def by_cell(self) -> FloatArray:
+        """How much the ball kept in each cell, over what it kept of all cells, shape (G,)."""
+        return np.ones_like(self.users.mean) if self.kept is None else self.kept.share / self.shares[1]
+
+    def unsure_of(self, mean: FloatArray) -> FloatArray:
+        """Return loadings on what means are off by because it is not known what was kept where, shape (G, k)."""
+        far = mean - self.sums.centre
+        return far[:, None] * (np.zeros((far.size, 0)) if self.kept is None else self.kept.apart)
 
     @property
     def is_first(self) -> bool:

@@ -13,7 +13,7 @@ from dpmath.core.accounting import ExactIntArray
 from dpmath.core.currency import Currency
 from dpmath.noise.sampling import RandomBytes
 from dpmath.presence.as_asked import Counting, Summing
-from dpmath.presence.asking import check_of, counting, kept_of, summing, totals_of
+from dpmath.presence.asking import check_of, counting, kept_of, square_of, summing, totals_of
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.chosen import Chosen, apart, chosen_of, with_chosen
 from dpmath.presence.counts import Users, users_of, with_total
@@ -22,7 +22,7 @@ from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number
 from dpmath.presence.kinds import WEEKDAY
 from dpmath.presence.questions import Check, Question, noisy_answers
-from dpmath.presence.shares import by_cell, shares, unevenly_kept, whole_apart
+from dpmath.presence.shares import as_kept, by_cell, shares, unevenly_kept, whole_apart
 from dpmath.presence.state import Asked, Known, State, first_state
 from dpmath.presence.user_cells import UserCells
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, log_length_of
@@ -53,12 +53,12 @@ def programme(state: State | None, asked: Asked) -> Programme:
     counts = Counting.of(question)
     counted = counts.counted(numbers, USUAL_SHARE)
     users = users_of(tried.get("users", [before.users]), basis, counted, before.overdispersion, is_first=is_first)
-    uneven = unevenly_kept(counts, users.mean, asked.grid.hexagon)
+    uneven = unevenly_kept(counts.square, users.mean, asked.grid)
     if asked.counts_only:
-        kept = kept_of(counts, None, whole_apart(uneven), totals, asked)
-        _, told = yield kept
+        question, told = yield kept_of(counts, None, (whole_apart(uneven),), totals, asked)
+        kept = as_kept(question)
         (share,) = shares(kept, told, known)
-        of_cells = by_cell(kept, told, share, uneven, users.mean)
+        of_cells = by_cell(kept, told, 0, share, uneven, users.mean)
         users = users_of([users.before], basis, counts.counted(numbers, of_cells.share), before.overdispersion, users)
         users = with_total(users, of_cells, known.cells, known.cells_variance, basis)
         return _counted(before, users, share.mean, asked, is_first)
@@ -67,15 +67,18 @@ def programme(state: State | None, asked: Asked) -> Programme:
         before = Day(asked, before, {}, users, Summing.of(question), amounts, (USUAL_SHARE, USUAL_SHARE)).looked()
     question, amounts = yield summing(before, users, known, asked, is_first)
     sums = Summing.of(question)
-    kept = kept_of(counts, sums, whole_apart(uneven), totals, asked)
-    _, told = yield kept
+    of_amounts = unevenly_kept(square_of(before, users, sums, asked), users.mean, asked.grid)
+    both = whole_apart(uneven), whole_apart(of_amounts)
+    question, told = yield kept_of(counts, sums, both, totals, asked)
+    kept = as_kept(question)
     of_users, of_records, of_pairs = shares(kept, told, known)
-    of_cells = by_cell(kept, told, of_users, uneven, users.mean)
+    of_cells = by_cell(kept, told, 0, of_users, uneven, users.mean)
+    amounts_kept = by_cell(kept, told, 1, of_pairs, of_amounts, users.mean)
     check = check_of(before, sums, asked, is_first)
     _, far = yield check
     users = users_of([users.before], basis, counts.counted(numbers, of_cells.share), before.overdispersion, users)
     users = with_total(users, of_cells, known.cells, known.cells_variance, basis)
-    day = Day(asked, before, tried, users, sums, amounts, (of_records.mean, of_pairs.mean))
+    day = Day(asked, before, tried, users, sums, amounts, (of_records.mean, of_pairs.mean), amounts_kept)
     return _estimate(day, check, far, of_users.mean)
 
 
@@ -205,7 +208,8 @@ def _estimate(day: Day, check: Check, far: ExactIntArray, of_users: float) -> Es
     )
     after = after.taken_apart(users.before, day.asked)
     after = after if day.is_first else after.learned(day.asked)
-    common = np.column_stack([_unfair(day, values.mean), np.full_like(values.mean, _OF_CITY * np.sqrt(after.scale))])
+    common = [_unfair(day, values.mean), np.full_like(values.mean, _OF_CITY * np.sqrt(after.scale))]
+    common = np.column_stack([*common, *day.unsure_of(values.mean).T])
     off = replace(values.off, common=common)
     mean = Number(np.clip(values.mean, 0, day.asked.value_range), off.variance(day.asked.basis))
     return Estimate(Number(users.mean, users.variance), records, mean, users.off, off, after)

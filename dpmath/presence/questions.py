@@ -1,5 +1,6 @@
 """What may be asked of a day: each question is a rule that makes one user's vector from that user's records alone."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -13,7 +14,7 @@ from dpmath.noise.sampling import RandomBytes
 from dpmath.presence.ball import Ball, Sparse
 from dpmath.presence.user_cells import UserCells
 
-By = Literal["cells", "records", "apart"]
+By = Literal["cells", "records"]
 APART = 1 << 10
 """The largest number of a cell in ``Kept.apart``."""
 RECORD = 1 << 8
@@ -168,14 +169,14 @@ class Sums:
 
 @dataclass(frozen=True)
 class Totals:
-    """What is asked of whole users: whether one is there, its cells and records, and more on a first day.
+    """What is asked of whole users: whether one is there, its cells, its records, and more on a first day.
 
-    The vector of a user is W [1, min(cells, K)/K, min(records, M)/M] and, on a first day, W [the sum of squares
-    of its records over the cap and M, its mean value over the range, the log2 of its spread over cells in shares of
-    the log2 of the range], each rounded down to a whole number and at most W.
+    The vector of a user has 1, min(cells, K)/K, min(records, M)/M, the sum of squares of its records over the cap and
+    M, its mean value over the range, and the log2 of its spread over cells in shares of the log2 of the range: as many
+    of these as there are weights W, each times its W, rounded down to a whole number and at most W.
 
     Attributes:
-        weight: W, at least 1.
+        weights: W of each number, at least 1.
         most_cells: K, at least 1.
         most_records: M, at least 1.
         is_first: Whether the numbers of a first day are asked.
@@ -185,7 +186,7 @@ class Totals:
         HV-L71.
     """
 
-    weight: int
+    weights: tuple[int, ...]
     most_cells: int
     most_records: int
     is_first: bool
@@ -193,18 +194,17 @@ class Totals:
 
     def private_vectors(self, day: UserCells) -> Sparse:
         """Return each user's vector; see ``Question``."""
-        weight, most = self.weight, self.most_records
+        most, bits = self.most_records, max(day.value_range.bit_length(), 1)
         cells, records = day.cells_of_users, day.sums(day.n_records)
-        columns = [
-            np.full(day.n_users, weight),
-            weight * np.minimum(cells, self.most_cells) // self.most_cells,
-            weight * np.minimum(records, most) // most,
-        ]
-        if self.is_first:
-            bits = max(day.value_range.bit_length(), 1)
-            columns.append(weight * np.minimum(day.sums(day.n_records**2) // day.cap, most) // most)
-            columns.append(weight * (day.sums(day.total) // records) // day.value_range)
-            columns.append(np.floor(weight * _log2_spread(day, cells) / bits).clip(0, weight))
+        numbers: tuple[Callable[[int], np.ndarray], ...] = (
+            lambda weight: np.full(day.n_users, weight),
+            lambda weight: weight * np.minimum(cells, self.most_cells) // self.most_cells,
+            lambda weight: weight * np.minimum(records, most) // most,
+            lambda weight: weight * np.minimum(day.sums(day.n_records**2) // day.cap, most) // most,
+            lambda weight: weight * (day.sums(day.total) // records) // day.value_range,
+            lambda weight: np.floor(weight * _log2_spread(day, cells) / bits).clip(0, weight),
+        )
+        columns = [number(weight) for number, weight in zip(numbers, self.weights, strict=False)]
         return csr_array(np.column_stack(columns).astype(np.int64).reshape(day.n_users, self.ball.n_sums))
 
 
@@ -212,15 +212,15 @@ class Totals:
 class Kept:
     """How much of users' vectors the balls of earlier questions kept, by users' cells and by their records.
 
-    Each number of a user is its share kept less a public centre, times min(cells, K)/K, min(records, M)/M, or the sum
-    of public numbers of its cells over K, cut at 1 and -1.
+    Each number of a user is its share kept less a public centre, times min(cells, K)/K or min(records, M)/M; and then,
+    of each question, times sums of public numbers of its cells over K, cut at 1 and -1.
 
     Attributes:
-        of: The earlier questions, each with what its shares are weighed by: "cells", "records" or "apart".
+        of: The earlier questions, each with what its shares are weighed by: "cells" or "records".
         most_cells: K, at least 1.
         most_records: M, at least 1.
         centre: What each share is compared with, in 2^-SHARE_BITS.
-        apart: The public number of each cell, in parts of APART, -APART to APART, shape (G,).
+        apart: For each different question the public numbers, in parts of APART, -APART to APART, shape (G, n).
         ball: The ball and the noise.
 
     Source:
@@ -231,7 +231,7 @@ class Kept:
     most_cells: int
     most_records: int
     centre: int
-    apart: IntArray
+    apart: tuple[IntArray, ...]
     ball: Ball
 
     def private_vectors(self, day: UserCells) -> Sparse:
@@ -239,12 +239,15 @@ class Kept:
         size = {
             "cells": np.minimum(day.cells_of_users, self.most_cells),
             "records": np.minimum(day.sums(day.n_records), self.most_records),
-            "apart": day.sums(self.apart[day.cell]).clip(-APART * self.most_cells, APART * self.most_cells),
         }
-        most = {"cells": self.most_cells, "records": self.most_records, "apart": APART * self.most_cells}
+        most = {"cells": self.most_cells, "records": self.most_records}
         questions = {id(question): question for question, _ in self.of}  # of one, shares may be weighed by both
         kept = {key: one.ball.shares_kept(one.private_vectors(day)) for key, one in questions.items()}
         columns = [(kept[id(question)] - self.centre) * size[by] // most[by] for question, by in self.of]
+        largest = APART * self.most_cells
+        for share, apart in zip(kept.values(), self.apart, strict=True):
+            sums = (day.sums(one[day.cell]).clip(-largest, largest) for one in apart.T)
+            columns += [(share - self.centre) * one // largest for one in sums]
         return csr_array(np.column_stack(columns))
 
 

@@ -6,19 +6,19 @@ import numpy as np
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.core.occupancy import IntArray
-from dpmath.presence.as_asked import Counting
 from dpmath.presence.ball import SHARE_BITS, sigma
-from dpmath.presence.basis import FloatArray
+from dpmath.presence.basis import FloatArray, Grid
 from dpmath.presence.counts import KeptOfCells
-from dpmath.presence.questions import APART, Kept
+from dpmath.presence.questions import APART, Kept, Question
 from dpmath.presence.state import Known
-from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, share_of
+from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, lean_of, share_of
 
 _SPREAD_OF_SHARES = 0.15
 _LEAST_SHARE, _MOST_SHARE = 0.1, 1.0
-_ROUNDS = 4
+_ROUNDS = 10
 _ALIKE = 0.5
-"""What users lose goes with the loadings of where they are from not at all, 0, to wholly, 1: this, give or take it."""
+"""What users lose goes with what ``unevenly_kept`` says from not at all, 0, to wholly, 1: this, give or take it."""
+_NO_PART = 1e-12
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,17 @@ def share_centre(share: float) -> int:
     return round(share * (1 << SHARE_BITS))
 
 
+def as_kept(question: Question) -> Kept:
+    """Return the question how much was kept, as it was asked; raises ``ValueError`` if it is another.
+
+    Source:
+        HV-L72.
+    """
+    if not isinstance(question, Kept):
+        raise ValueError("the question must be that for what the balls kept")
+    return question
+
+
 def shares(question: Kept, answers: ExactIntArray, known: Known) -> list[Share]:
     """Return how much the balls kept: of cells in that of users; of records and of cells in the other, if there is one.
 
@@ -57,70 +68,79 @@ def shares(question: Kept, answers: ExactIntArray, known: Known) -> list[Share]:
         HV-E21.
     """
     sizes = {"cells": known.cells / question.most_cells, "records": known.records / question.most_records}
-    of = [number for number, (_, by) in enumerate(question.of) if by != "apart"]
-    size = np.array([sizes[question.of[number][1]] for number in of]) * (1 << SHARE_BITS)
+    size = np.array([sizes[by] for _, by in question.of]) * (1 << SHARE_BITS)
     gain = 1 / (1 + (sigma(question.ball) / size / _SPREAD_OF_SHARES) ** 2)
-    kept = USUAL_SHARE + gain * answers[of].astype(np.float64) / size
+    kept = USUAL_SHARE + gain * answers[: size.size].astype(np.float64) / size
     kept, unsure = np.clip(kept, _LEAST_SHARE, _MOST_SHARE), _SPREAD_OF_SHARES * np.sqrt(1 - gain)
     return [Share(*one) for one in zip(kept.tolist(), (unsure / kept).tolist(), strict=True)]
 
 
-def unevenly_kept(counts: Counting, users: FloatArray, hexagon: IntArray) -> FloatArray:
-    """Return how much more than of all the ball keeps of users in each cell, if they stay where they are.
+def unevenly_kept(square: FloatArray, users: FloatArray, grid: Grid) -> FloatArray:
+    """Return how much more than of all the ball keeps of users in each cell, at most, for two causes, shape (G, 2).
 
-    Users whose cells are all in one hexagon have vectors as long as its loadings are, and longer ones lose more.
+    Users whose cells are all in one hexagon have vectors as long as its loadings are, and longer ones lose more. And
+    where in the hour with the most users all are there alike, but in hours with fewer those with many cells are left,
+    fewer users means longer vectors: if none else were left, the ball would keep of them what it keeps of lengths.
 
     Args:
-        counts: The question for users.
+        square: About the square of what a user adds to its vector in each cell, in any unit, shape (G,).
         users: About the number of users of each cell, above 0, shape (G,).
-        hexagon: The hexagon of each cell, shape (G,).
+        grid: The public cells.
 
     Source:
         HV-E30.
     """
-    loading = counts.users.loading.astype(np.float64)
-    square = np.asarray((loading * loading).sum(axis=1)).ravel()
-    of_hexagon = (np.bincount(hexagon, users * square) / np.bincount(hexagon, users))[hexagon]
+    of_hexagon = (np.bincount(grid.hexagon, users * square) / np.bincount(grid.hexagon, users))[grid.hexagon]
     middle = np.average(square, weights=users)
     length = np.log(np.maximum(of_hexagon / middle, 1e-12)) / 2
     lengths, at = np.unique(length, return_inverse=True)
-    found = np.array([share_of(USUAL_LOG_LENGTH + one) for one in lengths])[at]
-    return found - np.average(found, weights=users)
+    by_place = np.array([share_of(USUAL_LOG_LENGTH + one) for one in lengths])[at]
+    of_hour = np.bincount(grid.slot, users)
+    by_hour = USUAL_SHARE * (1 - lean_of(USUAL_SHARE)) * (of_hour / of_hour.max())[grid.slot]
+    found = np.column_stack([by_place, by_hour])
+    return found - np.average(found, axis=0, weights=users)
 
 
 def whole_apart(apart: FloatArray) -> IntArray:
-    """Return the same in whole numbers of the unit of ``Kept``, the largest of which is APART.
+    """Return the same in whole numbers of the unit of ``Kept``, the largest of each cause APART.
 
     Source:
         HV-E30.
     """
-    largest = max(float(np.abs(apart).max()), 1e-6)
+    largest = np.maximum(np.abs(apart).max(axis=0), 1e-6)
     whole: IntArray = np.rint(APART * apart / largest).astype(np.int64)
     return whole
 
 
-def by_cell(question: Kept, answers: ExactIntArray, share: Share, apart: FloatArray, users: FloatArray) -> KeptOfCells:
-    """Return what the ball for users kept of each cell.
+def by_cell(
+    question: Kept, answers: ExactIntArray, number: int, share: Share, apart: FloatArray, users: FloatArray
+) -> KeptOfCells:
+    """Return what a ball kept of users in each cell.
 
     Args:
         question: What was asked.
         answers: The noisy answers.
-        share: What the ball kept on the whole.
+        number: Which ball: 0 for that of users, 1 for that of records and values.
+        share: What the ball kept of cells on the whole.
         apart: See ``unevenly_kept``.
         users: The number of users of each cell, if the ball kept of all what it was meant to, shape (G,).
 
     Source:
         HV-E30.
     """
-    (number,) = (number for number, (_, by) in enumerate(question.of) if by == "apart")
-    unit, whole = question.most_cells / (1 << SHARE_BITS), question.apart / APART
+    unit, whole = question.most_cells / (1 << SHARE_BITS), question.apart[number] / APART
     usual, noise = share.mean - question.centre / (1 << SHARE_BITS), sigma(question.ball) * unit
-    kept, part, unsure = np.full_like(apart, share.mean), 0.0, 0.0
+    first = len(question.of) + sum(one.shape[1] for one in question.apart[:number])
+    numbers = answers[first : first + whole.shape[1]].astype(np.float64) * unit
+    one = np.eye(whole.shape[1])
+    kept, off, left = np.full_like(users, share.mean), apart, _ALIKE**2 * one
     for _ in range(_ROUNDS):
         true = users * USUAL_SHARE / kept
-        off = apart - np.average(apart, weights=true)
-        slope, told = float((true * off) @ whole), float(answers[number]) * unit - usual * float(true @ whole)
-        gain = _ALIKE**2 * slope / (_ALIKE**2 * slope**2 + noise**2)
-        part, unsure = _ALIKE + gain * (told - slope * _ALIKE), _ALIKE * np.sqrt(max(1 - gain * slope, 0.0))
-        kept = np.clip(share.mean + part * off, _LEAST_SHARE, _MOST_SHARE)
-    return KeptOfCells(kept, share.unsure, unsure * off / kept)
+        off = apart - np.average(apart, axis=0, weights=true)
+        slope, told = whole.T @ (true[:, None] * off), numbers - usual * (whole.T @ true)
+        gain = _ALIKE**2 * np.linalg.solve(_ALIKE**2 * slope @ slope.T + noise**2 * one, slope).T
+        part = _ALIKE + gain @ (told - _ALIKE * slope.sum(axis=1))
+        left = _ALIKE**2 * (one - gain @ slope)
+        kept = np.clip(share.mean + off @ part, _LEAST_SHARE, _MOST_SHARE)
+    root = np.linalg.cholesky((left + left.T) / 2 + _NO_PART * one)
+    return KeptOfCells(kept, share.unsure, off @ root / kept[:, None])

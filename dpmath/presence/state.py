@@ -99,7 +99,7 @@ class Known:
         users: Number of users.
         cells: Their cells.
         cells_variance: The variance of the noise in that.
-        records: Their records.
+        records: Their records; where these are not asked, as many as cells.
         first: On a first day their records a record, mean value, the variance of that, and spread of values; else None.
     """
 
@@ -112,18 +112,21 @@ class Known:
     @classmethod
     def of(cls, question: Totals, answers: ExactIntArray, asked: Asked) -> "Known":
         """Return what noisy answers say, each put inside what is possible."""
-        told = answers.astype(np.float64) / question.weight
+        weights = np.array(question.weights, dtype=np.float64)
+        told, noise = answers.astype(np.float64) / weights, LOSS_UNITS / question.ball.inverse_scale / weights
         users = max(float(told[0]), _LEAST_USERS)
         cells = min(max(float(told[1]) * question.most_cells, users), users * question.most_cells)
-        noise = LOSS_UNITS / question.ball.inverse_scale / question.weight
-        variance = (noise * question.most_cells) ** 2
+        variance = (float(noise[1]) * question.most_cells) ** 2
+        if asked.counts_only:
+            return cls(users, cells, variance, cells, (1.0, 0.0, 1.0, 1.0) if question.is_first else None)
         records = min(max(float(told[2]) * question.most_records, cells), cells * asked.cap)
         if not question.is_first:
             return cls(users, cells, variance, records, None)
         size = float(np.clip(told[3] * question.most_records / records * asked.cap, 1.0, asked.cap))
-        centre, unsure = _guessed(float(told[4]) / users, noise / users, 0.5, _SPREAD_OF_CENTRES)
         bits = max(asked.value_range.bit_length(), 1)
-        spread, _ = _guessed(float(told[5]) / users * bits, noise / users * bits, bits - _USUAL_SPREAD, 1.0)
+        of_user, off = told[4:] / users, noise[4:] / users
+        centre, unsure = _guessed(float(of_user[0]), float(off[0]), 0.5, _SPREAD_OF_CENTRES)
+        spread, _ = _guessed(float(of_user[1]) * bits, float(off[1]) * bits, bits - _USUAL_SPREAD, 1.0)
         middle, unknown = min(max(centre, 0.0), 1.0) * asked.value_range, unsure * asked.value_range**2
         return cls(users, cells, variance, records, (size, middle, unknown, 2.0 ** min(max(spread, 0.0), bits - 2.0)))
 

@@ -213,7 +213,7 @@ def test_a_total_moves_users_by_what_their_share_is_unsure_of() -> None:
     total = float(users.mean.sum())
 
     def kept(unsure: float) -> KeptOfCells:
-        return KeptOfCells(np.full(grid.n_cells, 0.9), unsure, np.zeros(grid.n_cells))
+        return KeptOfCells(np.full(grid.n_cells, 0.9), unsure, np.zeros((grid.n_cells, 0)))
 
     sure, unsure = (with_total(users, kept(one), 1.1 * total, 1.0, basis) for one in (1e-9, 0.5))
     assert sure.mean.sum() == pytest.approx(total)

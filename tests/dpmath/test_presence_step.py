@@ -50,14 +50,15 @@ def questions(
     return [
         sums,
         values,
-        Totals(radius, 2, 3, True, ball(6, radius)),
+        Totals((radius,) * 6, 2, 3, True, ball(6, radius)),
+        Totals((radius // 2, radius), 2, 3, False, ball(2, radius)),
         Kept(
-            ((sums, "cells"), (values, "records"), (sums, "apart")),
+            ((sums, "cells"), (values, "records")),
             2,
             3,
             share_centre(0.85),
-            rng.integers(-APART, APART + 1, n_cells),
-            ball(3, radius),
+            (rng.integers(-APART, APART + 1, (n_cells, 2)), rng.integers(-APART, APART + 1, (n_cells, 1))),
+            ball(5, radius),
         ),
         Check(int(rng.integers(1, cap + 1)), rng.integers(0, most + 1, n_cells), expected, 2 * radius, ball(4, radius)),
     ]
