@@ -14,8 +14,8 @@ from dpmath.presence.intervals import limits
 from dpmath.presence.kinds import N_KINDS, WEEKDAY, apart_of, taken_apart, together
 from dpmath.presence.programme import asked_for_real, programme
 from dpmath.presence.state import Asked, asked_of
-from dpmath.presence.user_cells import UserCells, capped
-from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, a_day
+from dpmath.presence.user_cells import capped
+from tasks.records.synthetic_people import N_SLOTS, VALUE_RANGE, City, a_day
 
 CAP = 20
 SATURDAY, SUNDAY = 1, 2
@@ -100,26 +100,28 @@ def test_a_kind_of_day_that_there_is_not_is_refused() -> None:
         asked_of(grid, CAP, 10, 1 << 100, kind=N_KINDS)
 
 
-CITY = a_city(4000, n_rings=3, seed=4)
-ASKED = asked_of(
-    Grid(CITY.position, N_SLOTS), CAP, VALUE_RANGE, Concentrated(Decimal("1e-6")).within(Decimal(1)), counts_only=True
-)
+CITIES = tuple(range(1, 9))
+EPSILON = 1
+
+
+def asked_at(city: City) -> Asked:
+    """Return what is public of a city."""
+    grid = Grid(city.position, N_SLOTS)
+    return asked_of(grid, CAP, VALUE_RANGE, Concentrated(Decimal("1e-6")).within(Decimal(EPSILON)), counts_only=True)
 
 
 def kind_of(number: int) -> int:
     return max(number % 7 - 4, WEEKDAY)
 
 
-def people(number: int) -> UserCells:
-    return capped(*a_day(CITY, number, seed=4), ASKED.grid.n_cells, CAP, VALUE_RANGE)
-
-
-def judged(numbers: list[int], asked: list[Asked]) -> list[tuple[float, float]]:
-    """Return the skill of numbers of users on each day, and the share of intervals that hold."""
-    state, found = None, []
-    for number, one in zip(numbers, asked, strict=True):
-        day = people(number)
-        estimate = asked_for_real(programme(state, one), day, np.random.default_rng([7, number]).bytes).estimate
+def judged(seed: int, numbers: list[int], kinds: list[int]) -> list[tuple[float, float]]:
+    """Return the skill of numbers of users of a city on each day, and the share of intervals that hold."""
+    city, state, found = a_city(4000, n_rings=3, seed=seed), None, []
+    asked = asked_at(city)
+    for number, kind in zip(numbers, kinds, strict=True):
+        day = capped(*a_day(city, number, seed=seed), asked.grid.n_cells, CAP, VALUE_RANGE)
+        steps = programme(state, replace(asked, kind=kind))
+        estimate = asked_for_real(steps, day, np.random.default_rng([7, seed, number]).bytes).estimate
         state, true = estimate.state, np.bincount(day.cell, minlength=day.n_cells)
         low, high = limits(estimate.n_users, 0.95)
         off = float(((estimate.n_users.mean - true) ** 2).sum() / ((true - true.mean()) ** 2).sum())
@@ -127,28 +129,42 @@ def judged(numbers: list[int], asked: list[Asked]) -> list[tuple[float, float]]:
     return found
 
 
+def plain_and_found(numbers: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return what is judged of all cities, without kinds of day and with them, shapes (city, day, 2)."""
+    kinds = [kind_of(number) for number in numbers]
+    plain = [judged(seed, numbers, [WEEKDAY] * len(numbers)) for seed in CITIES]
+    return np.array(plain), np.array([judged(seed, numbers, kinds) for seed in CITIES])
+
+
 @pytest.mark.statistical
 @pytest.mark.theorem("HV-E29")
 def test_weekends_are_expected_to_differ_and_the_days_after_them_are_no_worse() -> None:
-    """Noise and city are drawn from fixed seeds, so it fails always or never."""
+    """Noise and cities are drawn from fixed seeds, so it fails always or never.
+
+    From draw to draw the gain of one city deviates by .023, and one draw in three falls short of .01; the mean of eight
+    does so in one of ten. The other limits are missed in less than one of 50.
+    """
     numbers = [*range(9), 12, 13, 14]
-    plain = judged(numbers, [ASKED] * len(numbers))
-    found = judged(numbers, [replace(ASKED, kind=kind_of(number)) for number in numbers])
-    weekend = [place for place, number in enumerate(numbers) if kind_of(number)]
-    assert found[:5] == plain[:5]
-    better = np.array([now - then for (now, _), (then, _) in zip(found, plain, strict=True)])
-    assert better[weekend].mean() > 0.01
-    assert better[weekend].min() > 0
-    assert np.delete(better, weekend).mean() > -0.01
-    assert min(found[place][1] for place in weekend) > 0.93
+    plain, found = plain_and_found(numbers)
+    is_weekend = np.array([kind_of(number) for number in numbers]) > WEEKDAY
+    assert np.array_equal(found[:, :5], plain[:, :5])
+    better = (found - plain)[:, :, 0].mean(axis=0)
+    assert better[is_weekend].mean() > 0.01
+    assert better[5] > 0, "on the first Saturday most of all"
+    assert better[~is_weekend].min() > -0.01
+    assert found[:, is_weekend, 0].mean() > 0.91
+    assert found[:, is_weekend, 1].mean(axis=0).min() > 0.95
 
 
 @pytest.mark.statistical
 @pytest.mark.theorem("HV-E29")
 def test_where_the_first_day_is_a_sunday_working_days_follow_all_the_same() -> None:
-    numbers = [6, 7, 8, 9]
-    plain = judged(numbers, [ASKED] * len(numbers))
-    found = judged(numbers, [replace(ASKED, kind=kind_of(number)) for number in numbers])
-    assert found[0] == plain[0]
-    assert min(one[1] for one in found) > 0.93
-    assert np.mean([one[0] for one in found[1:]]) > np.mean([one[0] for one in plain[1:]])
+    """Over draws kinds make as good as no difference here: .004 of skill, and worse in one draw of four.
+
+    In other draws of eight cities, one in 50 falls short of a skill of .9, one in 13 of the share of intervals.
+    """
+    plain, found = plain_and_found([6, 7, 8, 9])
+    assert np.array_equal(found[:, 0], plain[:, 0])
+    assert found[:, :, 1].mean(axis=0).min() > 0.95
+    assert found[:, 1:, 0].mean() > 0.9
+    assert found[:, 1:, 0].mean() > plain[:, 1:, 0].mean() - 0.01
