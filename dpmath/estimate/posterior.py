@@ -226,7 +226,7 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
     rows, occupancy = view.rows, view.day.occupancy
     residual, of_cells = view.residual_variance, view.cell_variance
     alone = np.bincount(occupancy.cell, view.share_of_cell**2 * residual, occupancy.n_cells).astype(float)
-    today, turned, covariance, alike = _with_cells(view, told, taken)
+    today, turned, covariance, of_users = _with_cells(view, told, taken)
     known, lasting = turned.of(covariance), view.state.known
     of_the_day = view.today.prior - lasting.prior
     before = view.today.variances(rows) + of_cells + alone
@@ -248,8 +248,8 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
             alone,
             view.users,
             known,
-            turned.of(alike),
-            turned.part(told.user),
+            turned.of(view.users @ of_users),
+            turned.part(product(of_users.T, of_users)),
             off,
             lasting,
             turned.of(rows.times(lasting.times(told.seen))),
@@ -261,13 +261,13 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
 
 
 def _with_cells(view: View, told: Told, taken: Sequence[Taken]) -> tuple[Known, Turned, FloatArray, FloatArray]:
-    """Return what is known of coefficients, the sums as turned, how cells go with them, and by users alone, (G, Q)."""
+    """Return what is known of coefficients, the sums as turned, how cells and how users move with them, last (L, Q)."""
     today, turned = view.today.given(told.seen, _apart(view, told), told.sums)
     apart = view.share_of_cell * (view.residual_variance - view.alike_variance)
     own = [_of_cells(view, one.design, apart, view.cell_variance) for one in taken]
-    alike = view.users @ np.column_stack([_of_users(view, one.design) for one in taken])
-    covariance = view.rows.times(turned.together) + np.column_stack(own) + alike
-    return today, turned, covariance, alike
+    of_users = np.column_stack([_of_users(view, one.design) for one in taken])
+    covariance = view.rows.times(turned.together) + np.column_stack(own) + view.users @ of_users
+    return today, turned, covariance, of_users
 
 
 def _mean(view: View, turned: Turned, known: FloatArray) -> FloatArray:

@@ -56,10 +56,10 @@ def programme(state: State | None, asked: Asked) -> Asking:
     view, last = yield from _measured(view, asked, "map")
     found = yield from checked(estimated(view, [*earlier, last]), asked)
     # as far as lengths were told, they were by what was expected; what has been learned since changes that
-    told = 1 - found.state.shrink[1] / unknown
-    moved = view.strata.values(found.mean, found.view.today.mean) - view.expected_of_strata
+    told = max(0.0, 1 - found.state.shrink[1] / unknown)
+    now = np.clip(view.strata.values(found.mean, found.view.today.mean), 0.0, POINTS)
     after = replace(found.view, state=found.state)
-    longer = told * lengthened(view, after, moved, last.design.loading, asked.norm)
+    longer = told * lengthened(view, after, now - view.expected_of_strata, last.design.loading, asked.norm)
     found = replace(found, state=replace(found.state, shrink=shrinkage.expecting(found.state.shrink, longer)))
     return found if asked.limits is None else (yield from law_programme(found, asked.limits, asked))
 

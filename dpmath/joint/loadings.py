@@ -64,7 +64,8 @@ class Loadings:
             areas are the city, each slot, and some hexagons and neighbourhoods of seven, for the day and for parts of
             it.
         largest: The largest such share.
-        again: By what the covariance with days before is larger if users come again, in the median of the areas.
+        again: By what the covariance with days before is larger if users come again: in the city, or in the median of
+            the areas if that is more.
     """
 
     day: Factors
@@ -93,8 +94,9 @@ def loadings(
     weights = _areas(cells)
     share = np.sqrt(few.variances(weights) / errors.variances(weights))
     of_lasting = _fitted(_Target(lasting, cells, sizes.lasting, sizes.own, lasts=True))
-    more = 1.0 if again is None else float(np.median(again.variances(weights) / lasting.variances(weights)))
-    return Loadings(few, of_lasting, float(share.min()), float(share.max()), max(1.0, more))
+    more = np.ones(1) if again is None else again.variances(weights) / lasting.variances(weights)
+    factor = max(1.0, float(more[0]), float(np.median(more)))  # the first area is the city
+    return Loadings(few, of_lasting, float(share.min()), float(share.max()), factor)
 
 
 def _areas(day: Cells) -> csr_array:

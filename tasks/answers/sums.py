@@ -1,5 +1,6 @@
 """What each day says of each area: its records, its mean, and how sure that is. All of it from one published file."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -178,8 +179,8 @@ def shares_of_days(days: Sequence[Sums], which: Sequence[bool] | bool = True) ->
 def together(days: Sequence[Sums], share: FloatArray) -> tuple[float, float]:
     """Return the sum of what days say of an area, each times its share, and the variance of its error.
 
-    How much of what users differ by comes again is not known. So days that are added count as if all of it did, and
-    days that are compared as if nothing did: in both, the error is no larger than said.
+    How much of what a user has in all its cells comes again is not known. So days that are added count as if
+    all of it did, also if they learned nothing from each other, and days that are compared as if nothing did.
 
     Args:
         days: What each day says, in the order of the days.
@@ -193,8 +194,9 @@ def together(days: Sequence[Sums], share: FloatArray) -> tuple[float, float]:
     )
     lasting = np.clip(lasting, 0.0, variance)
     later = np.maximum.outer(np.arange(len(days)), np.arange(len(days)))
-    shared = np.where(np.multiply.outer(share, share) > 0, (again * lasting)[later], lasting[later])
-    covariance = np.minimum(shared, np.minimum.outer(variance, variance)) * np.equal.outer(chain, chain)
+    of_users = np.where(np.multiply.outer(share, share) > 0, ((again - 1) * lasting)[later], 0.0)
+    shared = np.where(np.equal.outer(chain, chain), lasting[later], 0.0) + of_users
+    covariance = np.minimum(shared, np.minimum.outer(variance, variance))
     np.fill_diagonal(covariance, variance)
     alone = share**2 @ (variance - lasting)  # what no two days have in common is left in any case
     return float(share @ mean), float(max(share @ covariance @ share, alone))
@@ -207,8 +209,18 @@ def with_link(said: Said, chain: int, stated: Mapping[str, Any]) -> Said:
         said: What the day says.
         chain: Which chain the day's estimate is of.
         stated: What is published of it.
+
+    Raises:
+        HexveilError: That says no number of at least 1.
     """
-    return replace(said, chain=chain, again=float(stated.get("joint_error", {}).get(AGAIN, 1)))
+    error = stated.get("joint_error", {})
+    try:
+        again = float(error.get(AGAIN, 1))
+    except (AttributeError, TypeError, ValueError):
+        again = math.nan
+    if not 1 <= again < math.inf:
+        raise HexveilError(f"a manifest says {error!r} of joint_error, where {AGAIN} must be a number of at least 1")
+    return replace(said, chain=chain, again=again)
 
 
 def chains_of(stated: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -17,7 +17,7 @@ from dpmath.estimate.programme import programme
 from dpmath.joint import loadings as of_loadings
 from dpmath.joint.errors import OfFactors
 from dpmath.joint.factors import Factors
-from dpmath.joint.loadings import Loadings, Sizes
+from dpmath.joint.loadings import Cells, Loadings, Sizes
 
 
 def alike(day: Day, residual_variance: np.ndarray) -> np.ndarray:
@@ -151,6 +151,24 @@ def test_few_factors_give_the_deviation_of_any_area_nearly_exactly(estimate: tup
     assert few.again > 1.2
     apart = np.sqrt((errors.diagonal[:, None] * weights**2).sum(axis=0) / errors.variances(csr_array(weights)))
     assert np.quantile(apart, 0.1) < 0.85, "cells taken as independent are too sure of areas"
+
+
+@pytest.mark.theorem("HV-E8")
+def test_users_who_come_again_count_as_in_the_city_or_in_the_median_of_areas_if_that_is_more() -> None:
+    """Each cell has a variance of its own of 1; if users come again, all have something in common, or go apart."""
+    cells = Cells(np.repeat(np.arange(12), 6), np.tile(np.arange(6), 12), np.eye(12), 6, np.ones(72))
+    nothing, ones = np.zeros((72, 0)), np.ones((72, 1))
+
+    def errors(alone: float, common: float = 0.0, against: float = 0.0) -> OfFactors:
+        adds, lowers = np.sqrt(common) * ones, np.sqrt(against) * ones
+        factors = Factors(cells.hexagon, cells.slot, adds, lowers, nothing, nothing, np.full(72, alone))
+        return OfFactors(factors, csr_array((72, 1)))
+
+    of_city = of_loadings.loadings(errors(2), errors(1), cells, errors(1, common=1 / 72)).again
+    assert of_city == pytest.approx(1 + 1), "less in any part of the city"
+    of_areas = of_loadings.loadings(errors(2), errors(1), cells, errors(4, against=3 / 72)).again
+    assert 3 < of_areas < 4, "in the city 1"
+    assert of_loadings.loadings(errors(2), errors(1), cells, errors(0.5)).again == 1
 
 
 @pytest.mark.theorem("HV-E8")

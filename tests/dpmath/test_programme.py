@@ -103,6 +103,24 @@ def test_what_balls_keep_is_learned_whether_vectors_are_as_long_as_expected_or_n
 
 
 @pytest.mark.theorem("HV-E6")
+@pytest.mark.parametrize("unsure", [0.5, 2.0])
+def test_lengths_are_corrected_by_what_was_found_of_values_as_far_as_they_were_told(
+    unsure: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If they were told so well, their variance is half of what it was; or larger, and nothing was told."""
+    day, asked = a_city(), []
+    monkeypatch.setattr(shrinkage, "updated", lambda known, *_: (0.3, unsure * known[1]))
+    monkeypatch.setattr("dpmath.estimate.programme.lengthened", lambda *known: asked.append(known) or 0.2)
+    found, _ = run(programme(None, asked_of(day, "l2", MUCH["l2"], True)), day, values_of(day))
+    assert found.state.shrink[0] == pytest.approx(0.3 - 0.2 * max(0.0, 1 - unsure))
+    before, after, moved, *_ = asked[0]
+    now = np.clip(before.strata.values(found.mean, found.view.today.mean), 0, 100)
+    assert np.array_equal(moved, now - before.expected_of_strata)
+    assert np.abs(moved).max() > 1
+    assert np.array_equal(after.today.mean, found.view.today.mean)
+
+
+@pytest.mark.theorem("HV-E6")
 @pytest.mark.parametrize("norm", NORMS)
 def test_the_map_supposes_half_of_what_the_coarse_measurement_told_of_lengths(
     norm: Norm, monkeypatch: pytest.MonkeyPatch

@@ -88,12 +88,19 @@ def test_the_mean_of_a_day_and_its_error_are_those_of_the_dense_covariance(publi
     assert np.sqrt(np.diag(dense(table)))[own] == pytest.approx(statistics.filter(own)["mean_sd"].to_numpy(), rel=0.02)
 
 
+def say_again(published: Path, date: dt.date, again: object) -> None:
+    """Let the manifest of a day say another number of users who come again."""
+    path = published / f"date={date}" / "manifest.json"
+    stated = json.loads(path.read_text())
+    assert float(stated["joint_error"]["again"]) >= 1
+    path.write_text(json.dumps(stated | {"joint_error": stated["joint_error"] | {"again": again}}))
+
+
 def test_days_go_together_by_what_lasts_as_the_later_day_knows_it(published: Path) -> None:
     """If they are added, also by what users differ by; if they are compared, without that."""
-    again = [
-        float(one["joint_error"]["again"]) for one in Published(str(published)).manifests(list(map(day, range(3))))
-    ]
-    assert min(again) > 1
+    again = [1.5, 2.5, 4.0]
+    for number, one in enumerate(again):
+        say_again(published, day(number), one)
     tables = [joint(published, day(number)) for number in range(3)]
     shares = [table["n_records"].to_numpy() / table["n_records"].sum() for table in tables]
     variance = [share @ dense(table) @ share for table, share in zip(tables, shares, strict=True)]
@@ -305,15 +312,22 @@ def test_users_who_come_again_count_in_sums_of_days_and_not_in_differences() -> 
     for share, shared in (([0.5, 0.5], 1.5), ([-1.0, 1.0], 0.5)):
         _, variance = together(days, np.array(share))
         assert variance == pytest.approx(4 * np.square(share).sum() + 2 * np.prod(share) * shared)
+    apart = [replace(day, chain=number) for number, day in enumerate(days)]
+    _, variance = together(apart, np.array([0.5, 0.5]))
+    assert variance == pytest.approx(2 + 0.5 * 1.0), "users come again also where nothing else is learned"
     _, most = together([replace(day, again=100.0) for day in days], np.array([0.5, 0.5]))
     assert most == pytest.approx(4), "no more than each has by itself"
 
 
-def test_what_a_manifest_says_of_users_who_come_again_is_read(published: Path) -> None:
-    files = Published(str(published))
-    (table,) = files.days([day(2)], JOINT)
-    (stated,) = files.manifests([day(2)])
-    assert with_link(means_of(table), 3, stated).again == float(stated["joint_error"]["again"])
+@pytest.mark.parametrize("again", ["much", None, "nan", "0.5", "-3", "inf", [2]])
+def test_a_manifest_that_says_no_number_of_users_who_come_again_is_refused(published: Path, again: object) -> None:
+    say_again(published, day(1), again)
+    with pytest.raises(HexveilError, match="again must be a number of at least 1"):
+        ask(published)
+
+
+def test_a_manifest_that_says_nothing_of_users_who_come_again_counts_none(published: Path) -> None:
+    (table,) = Published(str(published)).days([day(2)], JOINT)
     assert with_link(means_of(table), 3, {}).again == 1
 
 

@@ -1,5 +1,6 @@
 """Percentiles and shares above limits: released, charged, carried over days, made again, and refused in a sentence."""
 
+import json
 import shutil
 from decimal import Decimal
 from functools import partial
@@ -271,6 +272,18 @@ def test_a_share_above_a_limit_is_asked_of_areas_and_days_from_published_files(l
     assert added == pytest.approx(whole["share_above_50_5"][0])
     compared = ask(published(lawful), above=30, first=str(day(1)), compare=str(day(0))).table
     assert compared["change"][0] == pytest.approx(compared["share_above_30"][0] - compared["share_above_30_before"][0])
+
+
+def test_a_share_of_two_days_is_less_sure_if_users_come_again(lawful: Dataset) -> None:
+    found = []
+    for number in range(2):
+        lawful.run_day(day(number))
+    path = published(lawful) / f"date={day(1)}" / "manifest.json"
+    stated = json.loads(path.read_text())
+    for again in (1, 1000):
+        path.write_text(json.dumps(stated | {"joint_error": stated["joint_error"] | {"again": again}}))
+        found.append(ask(published(lawful), above=30).table["share_above_30_sd"][0])
+    assert found[1] > 1.001 * found[0]
 
 
 def test_a_percentile_of_an_area_is_between_limits_that_surely_have_it(lawful: Dataset) -> None:
