@@ -214,7 +214,7 @@ def square_of(before: State, users: Users, sums: Summing, asked: Asked) -> Float
     return RECORD**2 * of_records * in_records + of_values * in_values
 
 
-def kept_of(counts: Counting, sums: Summing | None, apart: tuple[IntArray, ...], totals: Totals, asked: Asked) -> Kept:
+def kept_of(counts: Counting, sums: Summing | None, uneven: tuple[IntArray, ...], totals: Totals, asked: Asked) -> Kept:
     """Return the question how much of users' vectors the balls kept: of one for users, and of one for the rest.
 
     Source:
@@ -223,8 +223,8 @@ def kept_of(counts: Counting, sums: Summing | None, apart: tuple[IntArray, ...],
     of: tuple[tuple[Sums, By], ...] = ((counts.question, "cells"),)
     if sums is not None:
         of = (*of, (sums.question, "records"), (sums.question, "cells"))
-    ball = _ball(asked, "kept", len(of) + sum(one.shape[1] for one in apart), totals.is_first)
-    return Kept(of, totals.most_cells, totals.most_records, share_centre(USUAL_SHARE), apart, ball)
+    ball = _ball(asked, "kept", len(of) + sum(one.shape[1] for one in uneven), totals.is_first)
+    return Kept(of, totals.most_cells, totals.most_records, share_centre(USUAL_SHARE), uneven, ball)
 
 
 def check_of(before: State, sums: Summing, asked: Asked, is_first: bool) -> Check:

@@ -12,14 +12,14 @@ from scipy.sparse import csr_array
 from dpmath.core.occupancy import IntArray
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.loadings import is_of_own, of_own
-from dpmath.presence.questions import APART, Block, Check, Kept, Question, Sums
+from dpmath.presence.questions import UNEVEN, Block, Check, Kept, Question, Sums
 
 Chosen = dict[str, IntArray]
 """By name, a row for each cell: of loadings a number if every cell has a sum of its own, else one for each sum."""
 _BLOCKS = ("users", "records", "values")
 _ROUGHLY = "roughly_"
 _EXPECTED = ("expected_of_user", "expected_of_record")
-_APART = (("kept_by_place", "kept_by_hour"), ("amounts_kept_by_place", "amounts_kept_by_hour"))
+_UNEVEN = (("kept_by_place", "kept_by_hour"), ("amounts_kept_by_place", "amounts_kept_by_hour"))
 
 
 def chosen_of(questions: Iterable[Question]) -> Chosen:
@@ -36,8 +36,8 @@ def chosen_of(questions: Iterable[Question]) -> Chosen:
         if isinstance(question, Check):
             found |= dict(zip(_EXPECTED, question.expected.T, strict=True))
         if isinstance(question, Kept):
-            for names, apart in zip(_APART, question.apart, strict=False):
-                found |= dict(zip(names, apart.T, strict=True))
+            for names, uneven in zip(_UNEVEN, question.uneven, strict=False):
+                found |= dict(zip(names, uneven.T, strict=True))
     return found
 
 
@@ -68,8 +68,8 @@ def with_chosen(question: Question, chosen: Chosen) -> Question:
                 raise ValueError("expected must be of shape (G, 2), and at least 1")
             return replace(question, expected=expected)
         if isinstance(question, Kept):
-            named = zip(_APART, question.apart, strict=False)
-            return replace(question, apart=tuple(_stored_apart(names, ours, chosen) for names, ours in named))
+            named = zip(_UNEVEN, question.uneven, strict=False)
+            return replace(question, uneven=tuple(_stored_uneven(names, ours, chosen) for names, ours in named))
     except KeyError:
         raise ValueError("chosen lacks numbers of a question") from None
     return question
@@ -82,10 +82,10 @@ def _stored(name: str, block: Block, chosen: Chosen) -> Block:
     return Block(of_own(loading) if loading.ndim == 1 else csr_array(loading), centre, block.shift)
 
 
-def _stored_apart(names: Iterable[str], ours: IntArray, chosen: Chosen) -> IntArray:
+def _stored_uneven(names: Iterable[str], ours: IntArray, chosen: Chosen) -> IntArray:
     found = np.column_stack([chosen[name] for name in names])
-    if found.shape != ours.shape or np.abs(found).max(initial=0) > APART:
-        raise ValueError(f"what is kept apart must be of shape (G, 2), and at most {APART}")
+    if found.shape != ours.shape or np.abs(found).max(initial=0) > UNEVEN:
+        raise ValueError(f"what is kept unevenly must be of shape (G, 2), and at most {UNEVEN}")
     return found
 
 

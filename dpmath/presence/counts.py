@@ -35,12 +35,12 @@ class KeptOfCells:
     Attributes:
         share: The share, shape (G,).
         unsure: The deviation of what all shares are off by together, over the share.
-        apart: Loadings on what they are off by where they are more or less than others, over the share, shape (G, k).
+        uneven: Loadings on what they are off by where they are more or less than others, over the share, shape (G, k).
     """
 
     share: FloatArray
     unsure: float
-    apart: FloatArray
+    uneven: FloatArray
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def with_total(users: Users, kept: KeptOfCells, total: float, noise: float, basi
     much = kept.unsure * float(users.mean.sum())
     left = 1 / (1 + much**2 / rest)
     moved = kept.unsure * left * much / rest * (total - float(users.mean.sum()))
-    common = np.column_stack([np.full_like(users.mean, kept.unsure * np.sqrt(left)), kept.apart]) * users.mean[:, None]
+    common = np.column_stack([np.full_like(users.mean, kept.unsure * np.sqrt(left)), kept.uneven]) * users.mean[:, None]
     off = replace(users.off, common=common, of_hexagon=_UNEVEN * (1 - kept.share) * users.mean)
     return replace(users, mean=users.mean * max(1 + moved, _LEAST_SHARE), variance=off.variance(basis), off=off)
 

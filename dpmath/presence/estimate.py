@@ -115,7 +115,7 @@ class Day:
     def unsure_of(self, mean: FloatArray) -> FloatArray:
         """Return loadings on what means are off by because it is not known what was kept where, shape (G, k)."""
         far = mean - self.sums.centre
-        return far[:, None] * (np.zeros((far.size, 0)) if self.kept is None else self.kept.apart)
+        return far[:, None] * (np.zeros((far.size, 0)) if self.kept is None else self.kept.uneven)
 
     @property
     def is_first(self) -> bool:

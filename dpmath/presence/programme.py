@@ -22,7 +22,7 @@ from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number
 from dpmath.presence.kinds import WEEKDAY
 from dpmath.presence.questions import Check, Question, noisy_answers
-from dpmath.presence.shares import as_kept, by_cell, shares, unevenly_kept, whole_apart
+from dpmath.presence.shares import as_kept, by_cell, shares, unevenly_kept, whole_uneven
 from dpmath.presence.state import Asked, Known, State, first_state
 from dpmath.presence.user_cells import UserCells
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, log_length_of
@@ -55,7 +55,7 @@ def programme(state: State | None, asked: Asked) -> Programme:
     users = users_of(tried.get("users", [before.users]), basis, counted, before.overdispersion, is_first=is_first)
     uneven = unevenly_kept(counts.square, users.mean, asked.grid)
     if asked.counts_only:
-        question, told = yield kept_of(counts, None, (whole_apart(uneven),), totals, asked)
+        question, told = yield kept_of(counts, None, (whole_uneven(uneven),), totals, asked)
         kept = as_kept(question)
         (share,) = shares(kept, told, known)
         of_cells = by_cell(kept, told, 0, share, uneven, users.mean)
@@ -68,7 +68,7 @@ def programme(state: State | None, asked: Asked) -> Programme:
     question, amounts = yield summing(before, users, known, asked, is_first)
     sums = Summing.of(question)
     of_amounts = unevenly_kept(square_of(before, users, sums, asked), users.mean, asked.grid)
-    both = whole_apart(uneven), whole_apart(of_amounts)
+    both = whole_uneven(uneven), whole_uneven(of_amounts)
     question, told = yield kept_of(counts, sums, both, totals, asked)
     kept = as_kept(question)
     of_users, of_records, of_pairs = shares(kept, told, known)

@@ -15,8 +15,8 @@ from dpmath.presence.ball import Ball, Sparse
 from dpmath.presence.user_cells import UserCells
 
 By = Literal["cells", "records"]
-APART = 1 << 10
-"""The largest number of a cell in ``Kept.apart``."""
+UNEVEN = 1 << 10
+"""The largest number of a cell in ``Kept.uneven``."""
 RECORD = 1 << 8
 """Records of a user in a cell are compared with a public number in 256ths of a record."""
 _BITS_OF_MEAN = 14
@@ -220,7 +220,7 @@ class Kept:
         most_cells: K, at least 1.
         most_records: M, at least 1.
         centre: What each share is compared with, in 2^-SHARE_BITS.
-        apart: For each different question the public numbers, in parts of APART, -APART to APART, shape (G, n).
+        uneven: For each different question the public numbers, in parts of UNEVEN, -UNEVEN to UNEVEN, shape (G, n).
         ball: The ball and the noise.
 
     Source:
@@ -231,7 +231,7 @@ class Kept:
     most_cells: int
     most_records: int
     centre: int
-    apart: tuple[IntArray, ...]
+    uneven: tuple[IntArray, ...]
     ball: Ball
 
     def private_vectors(self, day: UserCells) -> Sparse:
@@ -244,9 +244,9 @@ class Kept:
         questions = {id(question): question for question, _ in self.of}  # of one, shares may be weighed by both
         kept = {key: one.ball.shares_kept(one.private_vectors(day)) for key, one in questions.items()}
         columns = [(kept[id(question)] - self.centre) * size[by] // most[by] for question, by in self.of]
-        largest = APART * self.most_cells
-        for share, apart in zip(kept.values(), self.apart, strict=True):
-            sums = (day.sums(one[day.cell]).clip(-largest, largest) for one in apart.T)
+        largest = UNEVEN * self.most_cells
+        for share, uneven in zip(kept.values(), self.uneven, strict=True):
+            sums = (day.sums(one[day.cell]).clip(-largest, largest) for one in uneven.T)
             columns += [(share - self.centre) * one // largest for one in sums]
         return csr_array(np.column_stack(columns))
 

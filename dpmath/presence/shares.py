@@ -9,7 +9,7 @@ from dpmath.core.occupancy import IntArray
 from dpmath.presence.ball import SHARE_BITS, sigma
 from dpmath.presence.basis import FloatArray, Grid
 from dpmath.presence.counts import KeptOfCells
-from dpmath.presence.questions import APART, Kept, Question
+from dpmath.presence.questions import UNEVEN, Kept, Question
 from dpmath.presence.state import Known
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, lean_of, share_of
 
@@ -101,19 +101,19 @@ def unevenly_kept(square: FloatArray, users: FloatArray, grid: Grid) -> FloatArr
     return found - np.average(found, axis=0, weights=users)
 
 
-def whole_apart(apart: FloatArray) -> IntArray:
-    """Return the same in whole numbers of the unit of ``Kept``, the largest of each cause APART.
+def whole_uneven(uneven: FloatArray) -> IntArray:
+    """Return the same in whole numbers of the unit of ``Kept``, the largest of each cause UNEVEN.
 
     Source:
         HV-E30.
     """
-    largest = np.maximum(np.abs(apart).max(axis=0), 1e-6)
-    whole: IntArray = np.rint(APART * apart / largest).astype(np.int64)
+    largest = np.maximum(np.abs(uneven).max(axis=0), 1e-6)
+    whole: IntArray = np.rint(UNEVEN * uneven / largest).astype(np.int64)
     return whole
 
 
 def by_cell(
-    question: Kept, answers: ExactIntArray, number: int, share: Share, apart: FloatArray, users: FloatArray
+    question: Kept, answers: ExactIntArray, number: int, share: Share, uneven: FloatArray, users: FloatArray
 ) -> KeptOfCells:
     """Return what a ball kept of users in each cell.
 
@@ -122,21 +122,21 @@ def by_cell(
         answers: The noisy answers.
         number: Which ball: 0 for that of users, 1 for that of records and values.
         share: What the ball kept of cells on the whole.
-        apart: See ``unevenly_kept``.
+        uneven: See ``unevenly_kept``.
         users: The number of users of each cell, if the ball kept of all what it was meant to, shape (G,).
 
     Source:
         HV-E30.
     """
-    unit, whole = question.most_cells / (1 << SHARE_BITS), question.apart[number] / APART
+    unit, whole = question.most_cells / (1 << SHARE_BITS), question.uneven[number] / UNEVEN
     usual, noise = share.mean - question.centre / (1 << SHARE_BITS), sigma(question.ball) * unit
-    first = len(question.of) + sum(one.shape[1] for one in question.apart[:number])
+    first = len(question.of) + sum(one.shape[1] for one in question.uneven[:number])
     numbers = answers[first : first + whole.shape[1]].astype(np.float64) * unit
     one = np.eye(whole.shape[1])
-    kept, off, left = np.full_like(users, share.mean), apart, _ALIKE**2 * one
+    kept, off, left = np.full_like(users, share.mean), uneven, _ALIKE**2 * one
     for _ in range(_ROUNDS):
         true = users * USUAL_SHARE / kept
-        off = apart - np.average(apart, axis=0, weights=true)
+        off = uneven - np.average(uneven, axis=0, weights=true)
         slope, told = whole.T @ (true[:, None] * off), numbers - usual * (whole.T @ true)
         gain = _ALIKE**2 * np.linalg.solve(_ALIKE**2 * slope @ slope.T + noise**2 * one, slope).T
         part = _ALIKE + gain @ (told - _ALIKE * slope.sum(axis=1))

@@ -15,8 +15,8 @@ from dpmath.presence.basis import Grid
 from dpmath.presence.chosen import chosen_of, with_chosen
 from dpmath.presence.errors import errors_of
 from dpmath.presence.programme import asked_for_real, programme
-from dpmath.presence.questions import APART, Block, Kept, Sums, Totals
-from dpmath.presence.shares import Share, as_kept, by_cell, share_centre, whole_apart
+from dpmath.presence.questions import UNEVEN, Block, Kept, Sums, Totals
+from dpmath.presence.shares import Share, as_kept, by_cell, share_centre, whole_uneven
 from dpmath.presence.state import Asked, State, asked_of
 from dpmath.presence.user_cells import UserCells, capped
 from dpmath.presence.weights import USUAL_SHARE
@@ -62,34 +62,34 @@ def test_what_the_ball_keeps_of_cells_is_read_off_its_numbers(alike: tuple[float
     """Told without noise what the ball kept, where that goes with place and hour not at all, in part or wholly."""
     grid, _ = small()
     rng = np.random.default_rng(5)
-    true, apart = rng.uniform(100, 900, grid.n_cells), rng.normal(0, 0.1, (grid.n_cells, 2))
-    apart -= np.average(apart, axis=0, weights=true)
-    kept = 0.7 + apart @ alike
-    question = kept_question(grid, whole_apart(apart))
-    (whole,) = question.apart
+    true, uneven = rng.uniform(100, 900, grid.n_cells), rng.normal(0, 0.1, (grid.n_cells, 2))
+    uneven -= np.average(uneven, axis=0, weights=true)
+    kept = 0.7 + uneven @ alike
+    question = kept_question(grid, whole_uneven(uneven))
+    (whole,) = question.uneven
     told = (kept - 0.85) * true
-    answers = np.array([told.sum(), *(told @ whole / APART)]) * (1 << SHARE_BITS)
-    found = by_cell(question, answers.astype(object), 0, Share(0.7, 0.0), apart, true * kept / USUAL_SHARE)
+    answers = np.array([told.sum(), *(told @ whole / UNEVEN)]) * (1 << SHARE_BITS)
+    found = by_cell(question, answers.astype(object), 0, Share(0.7, 0.0), uneven, true * kept / USUAL_SHARE)
     assert np.allclose(found.share, np.clip(kept, 0.1, 1), atol=0.002)
-    assert np.abs(found.apart).max() < 0.001
+    assert np.abs(found.uneven).max() < 0.001
 
 
-def kept_question(grid: Grid, apart: np.ndarray) -> Kept:
+def kept_question(grid: Grid, uneven: np.ndarray) -> Kept:
     """Return a question what was kept of one sum over all cells, with hardly any noise."""
     block = Block(csr_array(np.ones((grid.n_cells, 1), dtype=np.int64)), np.zeros(grid.n_cells, dtype=np.int64), 0)
     sums = Sums(block, None, None, None, (1, 1), Ball(1, 1, 1))
-    return Kept(((sums, "cells"),), 1, 1, share_centre(0.85), (apart,), Ball(1 << 20, 1 << 62, 3))
+    return Kept(((sums, "cells"),), 1, 1, share_centre(0.85), (uneven,), Ball(1 << 20, 1 << 62, 3))
 
 
 @pytest.mark.theorem("HV-L72")
 def test_what_was_asked_of_shares_is_read_as_it_was_asked() -> None:
     grid, _ = small()
     question = kept_question(grid, np.zeros((grid.n_cells, 2), dtype=np.int64))
-    theirs = replace(question, apart=(np.full((grid.n_cells, 2), APART),))
-    assert np.array_equal(as_kept(with_chosen(question, chosen_of([theirs]))).apart, theirs.apart)
-    for other in (APART + np.zeros((grid.n_cells, 2)) + 1, np.zeros((3, 2))):
-        with pytest.raises(ValueError, match="kept apart"):
-            with_chosen(question, chosen_of([replace(question, apart=(other.astype(np.int64),))]))
+    theirs = replace(question, uneven=(np.full((grid.n_cells, 2), UNEVEN),))
+    assert np.array_equal(as_kept(with_chosen(question, chosen_of([theirs]))).uneven, theirs.uneven)
+    for other in (UNEVEN + np.zeros((grid.n_cells, 2)) + 1, np.zeros((3, 2))):
+        with pytest.raises(ValueError, match="kept unevenly"):
+            with_chosen(question, chosen_of([replace(question, uneven=(other.astype(np.int64),))]))
     with pytest.raises(ValueError, match="lacks numbers"):
         with_chosen(question, {})
     with pytest.raises(ValueError, match="must be that"):
