@@ -1,6 +1,8 @@
-"""The whole numbers of questions that floating point chose: stored, for another processor would choose others.
+"""The whole numbers of each cell that floating point chose for questions: stored, as another processor chooses others.
 
-Neither the loss nor the radius depends on them; see ``Sums``, ``Kept`` and ``Check``.
+Neither the loss nor the radius depends on them; see ``Sums``, ``Kept`` and ``Check``. Some single numbers are chosen in
+floating point too and not stored: the weights of ``Totals``, the most cells that count there and in ``Kept``, and what
+few records are to ``Check``. They are chosen again where answers are read, and another processor may find another.
 """
 
 from collections.abc import Iterable
@@ -84,8 +86,8 @@ def _stored(name: str, block: Block, chosen: Chosen) -> Block:
 
 def _stored_uneven(names: Iterable[str], ours: IntArray, chosen: Chosen) -> IntArray:
     found = np.column_stack([chosen[name] for name in names])
-    if found.shape != ours.shape or np.abs(found).max(initial=0) > UNEVEN:
-        raise ValueError(f"what is kept unevenly must be of shape (G, 2), and at most {UNEVEN}")
+    if found.shape != ours.shape or found.max(initial=0) > UNEVEN or found.min(initial=0) < -UNEVEN:
+        raise ValueError(f"what is kept unevenly must be of shape (G, 2), and within {UNEVEN} of 0")
     return found
 
 

@@ -136,7 +136,7 @@ def asked_again(steps: Programme, chosen: Chosen, answers: Iterable[ExactIntArra
 
     Args:
         steps: The day's programme.
-        chosen: The numbers of its questions that were chosen in floating point.
+        chosen: The stored numbers of its questions; see ``chosen``.
         answers: The noisy answers to each question.
 
     Raises:

@@ -71,7 +71,7 @@ class Block:
 
     def fits(self, largest: int) -> bool:
         """Return whether sums of a user fit in 64 bits if no number is further than ``largest`` from its centre."""
-        exact = csr_array(abs(self.loading).astype(np.float64))
+        exact = csr_array(abs(self.loading.astype(np.float64)))  # in whole numbers abs(-2^63) is below 0
         return float(np.max(exact.sum(axis=0), initial=0.0)) * largest < _LARGEST_SUM / 2
 
     def of(self, pairs: Sparse) -> Sparse:
