@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from dpmath.presence.estimate import Day
 from dpmath.presence.fields import Field, Prior
 from dpmath.presence.loadings import of_own, told_by
 from dpmath.presence.numbers import OfCells, OfSums
-from dpmath.presence.programme import asked_for_real, programme
+from dpmath.presence.programme import asked_again, asked_for_real, programme
 from dpmath.presence.questions import RECORD, UNEVEN, Block, Kept, Sums, Totals
 from dpmath.presence.residuals import Residuals
 from dpmath.presence.shares import Share, as_kept, by_cell, share_centre, whole_uneven
@@ -238,6 +239,39 @@ def test_means_are_unsure_by_as_much_as_they_move_if_something_else_was_kept() -
         moved = replace(day, kept=kept).values(day.before.residuals, records).mean - mean
         assert np.allclose(-moved / step, found[:, cause], rtol=1e-2, atol=1e-3)
     assert replace(day, kept=None).unsure_of(mean).shape == (CELLS.n_cells, 0)
+
+
+@pytest.mark.theorem("HV-E30", "HV-L72")
+def test_a_day_reads_its_records_and_values_by_what_their_own_ball_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by what that of users kept. What is unsure of it is in the error of means."""
+    made: list[Day] = []
+
+    def remembered(*parts: Any) -> Day:
+        made.append(Day(*parts))
+        return made[-1]
+
+    monkeypatch.setattr("dpmath.presence.programme.Day", remembered)
+    asked = asked_at(50, counts_only=False)
+    raw = capped(*a_day(CITY, 0), GRID.n_cells, CAP, VALUE_RANGE)
+    real = asked_for_real(programme(None, asked), raw, np.random.default_rng(11).bytes)
+    day, found = made[-1], real.estimate
+    (at,) = (number for number, question in enumerate(real.questions) if isinstance(question, Kept))
+    question, kept = as_kept(real.questions[at]), day.kept
+    assert kept is not None
+    for ball, is_own in enumerate((False, True)):
+        columns = np.column_stack([np.ones(GRID.n_cells), question.uneven[ball]])
+        left = kept.share - columns @ np.linalg.lstsq(columns, kept.share)[0]
+        assert (left.std() < 0.02 * kept.share.std()) == is_own
+    on_the_whole = found.n_users.mean.sum() / (found.n_users.mean / kept.share).sum()
+    assert on_the_whole == pytest.approx(day.shares[1], rel=2e-3)
+    inside = (found.mean.mean > 0) & (found.mean.mean < VALUE_RANGE)
+    assert np.allclose(found.mean_off.common[inside, 2:], day.unsure_of(found.mean.mean)[inside])
+    assert np.abs(found.mean_off.common[:, 2:]).max() > 0
+    answers = list(real.answers)
+    answers[at] = answers[at] + np.array([0] * 5 + [1 << 40] * 2, dtype=object)
+    other = asked_again(programme(None, asked), chosen_of(real.questions), answers).estimate
+    assert np.array_equal(other.n_users.mean, found.n_users.mean)
+    assert not np.allclose(other.mean.mean, found.mean.mean, rtol=1e-3)
 
 
 @pytest.fixture(scope="module")
