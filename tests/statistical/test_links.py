@@ -150,9 +150,9 @@ def test_without_noise_heavy_users_move_the_city_by_a_tenth_of_what_they_differ_
 @pytest.mark.slow
 @pytest.mark.parametrize(("correlation", "epsilon"), [(0.5, 1.0), slow(0.5, 5.0), slow(-0.5, 1.0), slow(-0.5, 5.0)])
 def test_one_cell_alone_is_not_moved_to_the_mean_of_its_users(correlation: float, epsilon: float) -> None:
-    """Means of 60 cells, with noise that is drawn once."""
+    """Means of 240 cells, with noise that is drawn once: of 60, a share that is .93 has a deviation of .03."""
     bias, unsure, held, wrong = [], [], [], []
-    for seed in range(60):
+    for seed in range(240):
         day = one_cell(seed)
         totals = values_of(day, correlation, seed)
         found, true = estimated(day, totals, "l2", epsilon, seed), true_means(day, totals)
