@@ -1,4 +1,4 @@
-"""The published file of what was asked: the whole numbers that were chosen in floating point, a row for each cell.
+"""The published file of what was asked: whole numbers of each cell that were chosen in floating point, a row a cell.
 
 Another processor, or another number of threads, would choose slightly others: so these count, and are not made again.
 """
