@@ -75,7 +75,7 @@ def departures(estimate: Estimate, day: Day, parent: IntArray) -> Departures:
         share = records / np.bincount(number, records)[number]
         weights = csr_array((share, (np.arange(records.size), number)))
         holds.append(first + number)
-        means.append(weights.T @ (joint.departs.T @ joint.innovation))
+        means.append(weights.T @ (joint.departs.T @ joint.turned.innovation))
         deviations.append(np.sqrt(np.maximum(factors.variances(weights), LEAST_VARIANCE)))
         first += names.size
     much = much_of(estimate, day.occupancy.cell_records)

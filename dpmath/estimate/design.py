@@ -153,10 +153,11 @@ def lengthened(before: View, after: View, moved: FloatArray, loading: FloatArray
     Source:
         HV-E6.
     """
-    nothing, occupancy, of_pair = np.zeros((len(loading), 0)), before.day.occupancy, before.strata.of_pair
+    occupancy, of_pair = before.day.occupancy, before.strata.of_pair
     known = user_sums(occupancy, occupancy.n_records * moved[of_pair], loading, of_pair)
-    was, now = (_squares(view, loading, nothing) for view in (before, after))
-    was, now = (_lengths(squares, norm) for squares in (was, now + known**2))
+    no_fields = np.zeros((len(loading), 0))
+    was = _lengths(_squares(before, loading, no_fields), norm)
+    now = _lengths(_squares(after, loading, no_fields) + known**2, norm)
     some = was > 0
     return float(np.log(now[some] / was[some]).mean()) if some.any() else 0.0
 

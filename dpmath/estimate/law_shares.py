@@ -94,8 +94,7 @@ def _apart(seen: Seen, beyond: FloatArray, curved: FloatArray) -> tuple[OfFactor
     local.append(spread * np.sqrt(2 * local_variance(n_tables)))
     fields.append((spread * off / max(float(np.average(spread, weights=occupancy.cell_records)), 1e-12))[:, None])
     sampled = np.maximum(above * (1 - above) - slope**2 * moments.variance, 0.0)
-    of_pair = occupancy.n_records / occupancy.cell_records[occupancy.cell]
-    of_pair = of_pair * np.sqrt(seen.per_record * sampled[occupancy.cell])
+    of_pair = seen.estimate.view.share_of_cell * np.sqrt(seen.per_record * sampled[occupancy.cell])
     alone = own + (1 - ALIKE) * np.bincount(occupancy.cell, of_pair**2, occupancy.n_cells)
     users = day.by_user(np.sqrt(ALIKE) * of_pair)
     nothing = np.zeros((occupancy.n_cells, 0))

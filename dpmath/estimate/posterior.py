@@ -67,14 +67,13 @@ class Joint:
         residual: How much of each cell's variance is that of the pairs' residuals, before the check, shape (G,).
         users: How each cell moves with what all residuals of each user have in common, shape (G, L).
         known: Covariance of each cell with the sums, which are turned so that they are independent, shape (Q, G).
-        alike: How much of it what users' residuals have in common gives, shape (Q, G).
-        of_users: Root of the covariance that the same gives to the turned sums, shape (Q, Q).
         off: How far each cell may be off, by each cause that all cells have in common, shape (G, n).
         lasting: What was known, before the sums, of the coefficients that last over days.
         lasts: Covariance of what lasts of each cell with the sums, shape (Q, G).
         of_the_day: Variance of what each coefficient differs by on the day, shape (S,).
         departs: Covariance of what each cell differs by on the day with the sums, shape (Q, G).
-        innovation: How far each sum is from what was expected of it, shape (Q,).
+        turned: The sums as they are turned.
+        of_users: How each user moves them, before they are turned, by what all its residuals have in common, (L, Q).
     """
 
     rows: Rows
@@ -83,14 +82,13 @@ class Joint:
     residual: FloatArray
     users: csr_array
     known: FloatArray
-    alike: FloatArray
-    of_users: FloatArray
     off: FloatArray
     lasting: Known
     lasts: FloatArray
     of_the_day: FloatArray
     departs: FloatArray
-    innovation: FloatArray
+    turned: Turned
+    of_users: FloatArray
 
 
 @dataclass(frozen=True)
@@ -248,14 +246,13 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
             alone,
             view.users,
             known,
-            turned.of(view.users @ of_users),
-            turned.part(product(of_users.T, of_users)),
             off,
             lasting,
             turned.of(rows.times(lasting.times(told.seen))),
             of_the_day,
             turned.of(rows.times(of_the_day[:, None] * told.seen)),
-            turned.innovation,
+            turned,
+            of_users,
         ),
     )
 

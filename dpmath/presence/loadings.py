@@ -77,7 +77,9 @@ def told_by(loading: Sparse, unit: float, answers: FloatArray, deviation: float,
         weight = loading.diagonal() * share / unit
         return OfCells(answers / weight, (deviation / weight) ** 2)
     usual = float(np.mean(share))
-    return OfSums((loading.toarray().T * (share / usual)).T / unit, answers / usual, (deviation / usual) ** 2)
+    return OfSums(
+        loading.toarray() * np.reshape(share / usual, (-1, 1)) / unit, answers / usual, (deviation / usual) ** 2
+    )
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from dpmath.presence.as_asked import Counting, Summing
 from dpmath.presence.asking import check_of, counting, kept_of, square_of, summing, totals_of
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.chosen import Chosen, apart, chosen_of, with_chosen
-from dpmath.presence.counts import Users, users_of, with_total
+from dpmath.presence.counts import KeptOfCells, Users, users_of, with_total
 from dpmath.presence.estimate import Day, Estimate
 from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number
 from dpmath.presence.kinds import WEEKDAY
+from dpmath.presence.numbers import Numbers
 from dpmath.presence.questions import Check, Question, noisy_answers
 from dpmath.presence.shares import as_kept, by_cell, shares, unevenly_kept, whole_uneven
 from dpmath.presence.state import Asked, Known, State, first_state
@@ -59,8 +60,7 @@ def programme(state: State | None, asked: Asked) -> Programme:
         kept = as_kept(question)
         (share,) = shares(kept, told, known)
         of_cells = by_cell(kept, told, 0, share, uneven, users.mean)
-        users = users_of([users.before], basis, counts.counted(numbers, of_cells.share), before.overdispersion, users)
-        users = with_total(users, of_cells, known.cells, known.cells_variance, basis)
+        users = _users_kept(users, counts.counted(numbers, of_cells.share), of_cells, before, known, asked)
         return _counted(before, users, share.mean, asked, is_first)
     if is_first:
         question, amounts = yield summing(before, users, known, asked, is_first, is_rough=True)
@@ -76,10 +76,15 @@ def programme(state: State | None, asked: Asked) -> Programme:
     amounts_kept = by_cell(kept, told, 1, of_pairs, of_amounts, users.mean)
     check = check_of(before, sums, asked, is_first)
     _, far = yield check
-    users = users_of([users.before], basis, counts.counted(numbers, of_cells.share), before.overdispersion, users)
-    users = with_total(users, of_cells, known.cells, known.cells_variance, basis)
+    users = _users_kept(users, counts.counted(numbers, of_cells.share), of_cells, before, known, asked)
     day = Day(asked, before, tried, users, sums, amounts, (of_records.mean, of_pairs.mean), amounts_kept)
     return _estimate(day, check, far, of_users.mean)
+
+
+def _users_kept(users: Users, counted: Numbers, kept: KeptOfCells, before: State, known: Known, asked: Asked) -> Users:
+    """Return the day's users from their numbers as counted where it is known what the ball kept in each cell."""
+    users = users_of([users.before], asked.basis, counted, before.overdispersion, users)
+    return with_total(users, kept, known.cells, known.cells_variance, asked.basis)
 
 
 def _before(state: State | None, known: Known, asked: Asked) -> tuple[State, dict[str, list[Field]]]:

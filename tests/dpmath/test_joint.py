@@ -78,12 +78,11 @@ def test_what_lasts_is_the_covariance_of_what_lasts_with_the_days_values() -> No
 
 def left_of_users(model: Textbook, found: Estimate, taken: list) -> np.ndarray:
     """Return how much of what each user has everywhere is in the error of each cell, by dense algebra, shape (G, L)."""
-    view, occupancy = found.view, found.view.day.occupancy
-    seen, whole, _ = model.seen(view, taken)
+    occupancy = found.view.day.occupancy
+    seen, whole, _ = model.seen(found.view, taken)
     gain = np.linalg.solve(whole, seen @ model.covariance @ model.of_means.T).T
     deviation = np.sqrt(found.alike_variance)[:, None] * np.equal.outer(occupancy.user, np.arange(occupancy.n_users))
-    n_pairs = occupancy.cell.size
-    return (model.of_means - gain @ seen)[:, -n_pairs:] @ deviation
+    return (model.of_means - gain @ seen)[:, -occupancy.cell.size :] @ deviation
 
 
 @pytest.mark.theorem("HV-E8")

@@ -1,6 +1,8 @@
 """Days of an estimate: buses that go from place to place, and what was released of them."""
 
 import datetime as dt
+import json
+from pathlib import Path
 
 import numpy as np
 from support import DATE, HEADER, Dataset
@@ -25,6 +27,14 @@ def write_day(dataset: Dataset, date: dt.date, seed: int = 1, n_buses: int = 24,
                 value = min(99.0, max(0.0, speed + rng.normal(0, 4)))
                 lines.append(f"bus{bus:02},{date}T{hour:02}:{minute:02}:00Z,{latitude},{longitude},{value:.2f}")
     dataset.write(f"day-{date}.csv", HEADER + "\n".join(lines) + "\n")
+
+
+def say_again(published: Path, date: dt.date, again: object) -> None:
+    """Let the manifest of a day say another number of users who come again."""
+    path = published / f"date={date}" / "manifest.json"
+    stated = json.loads(path.read_text())
+    assert float(stated["joint_error"]["again"]) >= 1
+    path.write_text(json.dumps(stated | {"joint_error": stated["joint_error"] | {"again": again}}))
 
 
 def day(number: int) -> dt.date:

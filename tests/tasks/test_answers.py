@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 import shapely
-from estimates import day, write_day
+from estimates import day, say_again, write_day
 from support import Dataset
 
 import hexveil
@@ -86,14 +86,6 @@ def test_the_mean_of_a_day_and_its_error_are_those_of_the_dense_covariance(publi
         statistics.filter(own)["mean"].to_list()
     )
     assert np.sqrt(np.diag(dense(table)))[own] == pytest.approx(statistics.filter(own)["mean_sd"].to_numpy(), rel=0.02)
-
-
-def say_again(published: Path, date: dt.date, again: object) -> None:
-    """Let the manifest of a day say another number of users who come again."""
-    path = published / f"date={date}" / "manifest.json"
-    stated = json.loads(path.read_text())
-    assert float(stated["joint_error"]["again"]) >= 1
-    path.write_text(json.dumps(stated | {"joint_error": stated["joint_error"] | {"again": again}}))
 
 
 def test_days_go_together_by_what_lasts_as_the_later_day_knows_it(published: Path) -> None:
