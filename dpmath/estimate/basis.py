@@ -39,8 +39,12 @@ LASTING = {
 """Prior variance of each part that lasts over days, as a share of the square of the scale."""
 BY_PLACE = 0.37
 """The share of covariates, hexagons and cells together, unless the covariates alone have more."""
-GROUPS = ("covariate", "city", "hexagon", "cell")
-"""Groups of functions whose variances are learned apart; the city's mean and how users stay are not among them."""
+GROUPS = ("covariate", "city", "hexagon", "remote", "cell")
+"""Groups of functions whose variances are learned apart; the city's mean and how users stay are not among them.
+
+What a hexagon is beside its surroundings, as supposed, is half alike for all, and half in proportion to how remote each
+is: places with few records may be unlike all others, as a depot is, or a motorway."""
+_REMOTE = 0.5
 _GROUP_OF = {"city": "fixed", "stay": "fixed", "covariate": "covariate"}
 """Of a part that is common to the city; the others are of the group "city"."""
 _OWN = LASTING["hexagon"] + LASTING["hexagon_slot"] + LASTING["cell"]
@@ -132,10 +136,14 @@ class Basis:
         """Whether a cell is taken to be similar to its neighbours in place and time."""
         return len(self.knots) > 0
 
-    def variances(self, shares: dict[str, float], n_hexagons: int) -> dict[str, FloatArray]:
+    def variances(self, shares: dict[str, float], remote: FloatArray) -> dict[str, FloatArray]:
         """Return the variance of each coefficient by each group, for a scale of 1, each of shape (S,).
 
         The group "fixed" is that of the city's mean and of how long users stay.
+
+        Args:
+            shares: The variance of each part.
+            remote: How remote each hexagon with coefficients is, shape (H,).
         """
         common = {part: np.full(size, shares[part]) for part, size in self.sizes.items()}
         n_courses = self.courses.shape[1]
@@ -143,15 +151,16 @@ class Basis:
         found = {}
         for group in ("fixed", *GROUPS):
             of_city = [values * (_GROUP_OF.get(part, "city") == group) for part, values in common.items()]
-            own = self._own_variances(shares, group)[: self.n_own]
-            found[group] = np.concatenate([*of_city, np.tile(self.own_factor * own, n_hexagons)])
+            of_each = remote if group == "remote" else np.ones(remote.size)
+            own = self.own_factor * self._own_variances(shares, group)[: self.n_own]
+            found[group] = np.concatenate([*of_city, np.outer(of_each, own).ravel()])
         return found
 
     def cell_variance(self, day: Day) -> FloatArray:
         """Return the variance of what is each cell's own on one day, for a scale of 1, shape (G,)."""
         left_out = np.zeros(self.left_out.shape[1])
         for shares in (LASTING, OF_THE_DAY):
-            for group in ("hexagon", "cell"):
+            for group in ("hexagon", "remote", "cell"):  # what is left out of a course does not go by how remote it is
                 left_out += self._own_variances(shares, group)[self.n_own :]
         return self.own_factor * (self.left_out**2 @ left_out)[day.slot]
 
@@ -165,8 +174,9 @@ class Basis:
             if self.of_similar_cells:
                 return np.append(0.0, np.full(n_all, shares["cell"]))
             return np.full(n_all, shares["hexagon"] + shares["hexagon_slot"] + shares["cell"])
-        if group == "hexagon" and self.of_similar_cells:
-            return np.append(shares["hexagon"], shares["hexagon_slot"] * self.course_values)
+        if group in ("hexagon", "remote") and self.of_similar_cells:
+            part = _REMOTE if group == "remote" else 1 - _REMOTE
+            return part * np.append(shares["hexagon"], shares["hexagon_slot"] * self.course_values)
         return np.zeros(self.of_similar_cells + n_all)
 
     def rows(self, day: Day, covariates: FloatArray, known: IntArray) -> Rows:

@@ -1,6 +1,7 @@
 """The public facts of a day that an estimate is made from: who was where, how often, and where that is."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ FloatArray = NDArray[np.float64]
 
 KINDS = ("weekday", "saturday", "sunday")
 """The kinds of day; a public holiday counts as a Sunday."""
+_LEAST_BUSY = 0.01
+"""A hexagon with fewer records, as a share of those of a usual record's hexagon, counts as if it had so many."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,13 @@ class Day:
             raise ValueError("hexagon must be below H, and slot below n_slots")
         if self.position.shape != (self.names.size, 3) or not 0 <= self.kind < len(KINDS):
             raise ValueError("position must be of shape (H, 3), and kind a position in KINDS")
+
+    @cached_property
+    def remote(self) -> FloatArray:
+        """How remote each hexagon is: one over the root of its records, 1 for a usual record's hexagon, shape (H,)."""
+        records = np.bincount(self.hexagon, self.occupancy.cell_records, self.names.size).astype(np.float64)
+        usual = float((records**2).sum() / max(records.sum(), 1.0))
+        return 1 / np.sqrt(np.maximum(records / max(usual, 1.0), _LEAST_BUSY))
 
     def by_user(self, of_pairs: FloatArray) -> csr_array:
         """Return a number per pair as one row for each cell and one column for each user, shape (G, L)."""

@@ -6,6 +6,9 @@ directions that are independent before the day, and share the ball among them: t
 here decides about privacy.
 """
 
+from collections.abc import Iterator
+from itertools import chain
+
 import numpy as np
 
 from dpmath.core.occupancy import IntArray
@@ -48,7 +51,7 @@ def design(view: View, norm: Norm, noise: float, reach: FloatArray, found: Direc
     length, unit = _length(view, among, norm, noise)
     loading = (_in_l2 if norm == "l2" else _in_l1)(view, among, unit)
     fields = among.fields[:, among.variance[: among.fields.shape[1]] > n_users / 4]
-    lengths = _lengths(_squares(view, loading, fields), norm)
+    lengths = _lengths(view, loading, fields, norm)
     least = max(float(lengths.max(initial=0.0)), 1e-300) * _LEAST_LENGTH  # a user whom no question concerns has none
     of_users = np.where(lengths > least, length * reach / np.maximum(lengths, least), 0.0)
     weight = (of_users[occupancy.user] * occupancy.n_records).astype(np.float64)
@@ -156,8 +159,8 @@ def lengthened(before: View, after: View, moved: FloatArray, loading: FloatArray
     occupancy, of_pair = before.day.occupancy, before.strata.of_pair
     known = user_sums(occupancy, occupancy.n_records * moved[of_pair], loading, of_pair)
     no_fields = np.zeros((len(loading), 0))
-    was = _lengths(_squares(before, loading, no_fields), norm)
-    now = _lengths(_squares(after, loading, no_fields) + known**2, norm)
+    was = _lengths(before, loading, no_fields, norm)
+    now = _lengths(after, loading, no_fields, norm, known)
     some = was > 0
     return float(np.log(now[some] / was[some]).mean()) if some.any() else 0.0
 
@@ -195,17 +198,45 @@ def _squares(view: View, loading: FloatArray, fields: FloatArray) -> FloatArray:
         loading: Loading of each stratum in each query, shape (R, Q).
         fields: What moves by large directions, shape (R, n).
     """
-    occupancy, strata = view.day.occupancy, view.strata
-    records = occupancy.n_records.astype(np.float64)
-    rest = view.state_variance[strata.cell] + strata.stay_variance(view.today)
-    rest = np.maximum(rest - (fields**2).sum(axis=1), 0.0)
-    spread = records**2 * (view.residual_variance - view.alike_variance + rest[strata.of_pair])
-    squares = user_sums(occupancy, spread, loading**2, strata.of_pair)
-    for field in (np.sqrt(view.alike_variance), *fields[strata.of_pair].T):
-        squares += user_sums(occupancy, records * field, loading, strata.of_pair) ** 2
+    spread = _spread(view, fields)
+    squares = user_sums(view.day.occupancy, spread, loading**2, view.strata.of_pair)
+    for moved in _moved(view, loading, fields):
+        squares += moved**2
     return squares
 
 
-def _lengths(squares: FloatArray, norm: Norm) -> FloatArray:
-    """Return how long each user's vector is expected to be: root mean square, or mean for l1, shape (L,)."""
-    return np.sqrt(squares.sum(axis=1)) if norm == "l2" else _L1_MEAN * np.sqrt(squares).sum(axis=1)
+def _spread(view: View, fields: FloatArray) -> FloatArray:
+    """Return the variance of what each pair counts, apart from what moves all of a user's alike, shape (P,)."""
+    strata = view.strata
+    rest = view.state_variance[strata.cell] + strata.stay_variance(view.today)
+    rest = np.maximum(rest - (fields**2).sum(axis=1), 0.0)
+    own = view.residual_variance - view.alike_variance + rest[strata.of_pair]
+    return np.asarray(view.day.occupancy.n_records.astype(np.float64) ** 2 * own)
+
+
+def _moved(view: View, loading: FloatArray, fields: FloatArray) -> Iterator[FloatArray]:
+    """Yield how each user's vector moves with what all its residuals share, and with each field, shape (L, Q) each."""
+    occupancy, of_pair = view.day.occupancy, view.strata.of_pair
+    for field in (np.sqrt(view.alike_variance), *fields[of_pair].T):
+        yield user_sums(occupancy, occupancy.n_records * field, loading, of_pair)
+
+
+def _lengths(
+    view: View, loading: FloatArray, fields: FloatArray, norm: Norm, known: FloatArray | float = 0.0
+) -> FloatArray:
+    """Return how long each user's vector is expected to be: root mean square, or mean for l1, shape (L,).
+
+    Args:
+        view: The day.
+        loading: Loading of each stratum in each query, shape (R, Q).
+        fields: What moves by large directions, shape (R, n).
+        norm: The norm of the balls.
+        known: How each user's vector is known to have moved, shape (L, Q).
+    """
+    if norm == "l1":
+        return _L1_MEAN * np.sqrt(_squares(view, loading, fields) + known**2).sum(axis=1)
+    every = (loading**2).sum(axis=1, keepdims=True)  # of a user's squares only the sum is needed
+    squares = user_sums(view.day.occupancy, _spread(view, fields), every, view.strata.of_pair)[:, 0]
+    for moved in chain(_moved(view, loading, fields), [np.atleast_2d(known)]):
+        squares += (moved**2).sum(axis=1)
+    return np.sqrt(squares)

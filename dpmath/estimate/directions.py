@@ -23,7 +23,8 @@ _BLOCK, _N_BLOCKS = 100, 4
 """The search is among so many vectors at a time: their products with each other are what it costs."""
 _AT_ONCE = 1024
 """So many strata are looked at together: fresh memory for all costs more than the numbers in it."""
-_LEAST_NORM = 1e-12
+_LEAST_NORM = 1e-11
+"""Of a square, as a share: rounding is a hundred-thousandth of less, and such vectors would not be orthonormal."""
 _LEAST_APART = 1e-8
 """By a smaller share of their size, which rounding hides in a square, strata of a cell do not move apart."""
 Image = Callable[[FloatArray], FloatArray]

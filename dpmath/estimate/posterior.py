@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.measurement import user_sums
 from dpmath.estimate.rows import Rows
-from dpmath.estimate.scaled import scales_after
+from dpmath.estimate.scaled import scales_after, shocks_after
 from dpmath.estimate.scales import Scales
 from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.told import Known, Told, Turned
@@ -168,8 +168,8 @@ def expected_after(view: View, taken: Sequence[Taken]) -> View:
         HV-E3.
     """
     told = told_by(view, taken)
-    view, told = _with_scales(view, told, *scales_after(view, told))
-    return replace(view, today=view.today.given(told.seen, _apart(view, told), told.sums)[0])
+    view, told = _with_shocks(view, told, shocks_after(view, told))
+    return replace(view, today=view.today.given(told.seen, told.apart(view.state.factors), told.sums)[0])
 
 
 def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
@@ -197,17 +197,16 @@ def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
 
 def _with_scales(view: View, told: Told, scales: Scales, shocks: FloatArray) -> tuple[View, Told]:
     """Return a day that differs more or less than others, before its sums, and the sums, with some scales."""
-    state = replace(view.state, scales=scales)
+    return _with_shocks(replace(view, state=replace(view.state, scales=scales)), told, shocks)
+
+
+def _with_shocks(view: View, told: Told, shocks: FloatArray) -> tuple[View, Told]:
+    """Return the same with the scales as they are."""
     of_level, of_rest = shocks
-    of_the_day = state.of_the_day * of_rest
+    of_the_day = view.state.of_the_day * of_rest
     of_the_day[0] *= of_level / of_rest
     told = replace(told, level=of_level * told.level, day=of_rest * told.day)
-    return replace(view, state=state, today=state.known.varying(of_the_day)), told
-
-
-def _apart(view: View, told: Told) -> FloatArray:
-    """Return the covariance of the sums by all but the day's coefficients."""
-    return told.alone(view.state.factors | {"level": 0.0, "day": 0.0})
+    return replace(view, today=view.state.known.varying(of_the_day)), told
 
 
 def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
@@ -259,7 +258,7 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
 
 def _with_cells(view: View, told: Told, taken: Sequence[Taken]) -> tuple[Known, Turned, FloatArray, FloatArray]:
     """Return what is known of coefficients, the sums as turned, how cells and how users move with them, last (L, Q)."""
-    today, turned = view.today.given(told.seen, _apart(view, told), told.sums)
+    today, turned = view.today.given(told.seen, told.apart(view.state.factors), told.sums)
     apart = view.share_of_cell * (view.residual_variance - view.alike_variance)
     own = [_of_cells(view, one.design, apart, view.cell_variance) for one in taken]
     of_users = np.column_stack([_of_users(view, one.design) for one in taken])

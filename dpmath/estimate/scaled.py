@@ -14,6 +14,9 @@ LARGEST_VARIANCE = POINTS**2 / 12
 """Of cells: that of means which are anywhere in the range alike. Scales beyond become unlikely."""
 _STEPS = {"first": 10, "later": 4}
 """Of the search for scales: later days begin from what was found before."""
+_OF_DAYS = ("level", "day")
+_KEPT = 1e-9
+"""Variance of the logs of scales that are to stay as they are."""
 
 
 def scales_after(view: View, told: Told) -> tuple[Scales, FloatArray]:
@@ -37,12 +40,14 @@ def scales_after(view: View, told: Told) -> tuple[Scales, FloatArray]:
     alone = {name: joined(getattr(one, name) for one in every) for name in ALONE}
     noise = joined(one.noise + one.user for one in every)
     of_groups = [groups[group] + (alone["cell"] if group == "cell" else 0.0) for group in GROUPS]
-    shocks = np.zeros((2, *noise.shape))
-    shocks[:, -n_last:, -n_last:] = told.level, told.day
+    of_last = {name: np.zeros_like(noise) for name in _OF_DAYS}
+    for name, shock in of_last.items():
+        shock[-n_last:, -n_last:] = getattr(told, name)
+        alone[name] -= shock
     parts = Parts(
         groups["fixed"] + noise,
-        (*of_groups, *(alone[name] for name in ("level", "day", "residual"))),
-        (shocks[0], shocks[1]),
+        (*of_groups, *(alone[name] for name in (*_OF_DAYS, "residual"))),
+        (of_last["level"], of_last["day"]),
         _supposed(view),
     )
     return likeliest(
@@ -52,6 +57,27 @@ def scales_after(view: View, told: Told) -> tuple[Scales, FloatArray]:
         state.scales.likeliest,
         _STEPS["later" if state.n_days else "first"],
     )
+
+
+def shocks_after(view: View, told: Told) -> FloatArray:
+    """Return what the variances of a day's level and of the rest of it are multiplied by, with the scales as they are.
+
+    Few sums tell of the day, and next to nothing of scales.
+
+    Args:
+        view: The day as it was expected before.
+        told: Its sums so far.
+
+    Source:
+        HV-E7.
+    """
+    factors, nothing = view.state.factors, np.zeros(len(NAMES))
+    lasting = view.state.known
+    fixed = product(told.seen.T, lasting.times(told.seen)) + told.apart(factors)
+    of_level, of_rest = (factors[name] * getattr(told, name) for name in _OF_DAYS)
+    parts = Parts(fixed, (np.zeros_like(fixed),) * len(NAMES), (of_level, of_rest), nothing)
+    sums = told.sums - told.seen.T @ lasting.mean
+    return likeliest(parts, sums, _KEPT * np.eye(len(NAMES)), nothing, _STEPS["first"])[1]
 
 
 def _supposed(view: View) -> FloatArray:

@@ -20,7 +20,7 @@ _BY_LOGS = np.vstack([np.eye(len(NAMES)), np.eye(len(NAMES))[[NAMES.index("level
 """Which logs each part's variance is multiplied by on the last day: its own, and the day's shocks, shape (n + 2, n)."""
 _MOST = 3.5
 """A variance is at most e^3.5 = 33 times what was supposed, and at least a 33rd."""
-_DEVIATION = (_MOST, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
+_DEVIATION = (_MOST, 1.0, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
 """Of the log of each variance about what is supposed: a factor of about e either way. Covariates may tell nothing or
 much, so no factor within the bounds is unlikely: else sums that show that they tell nothing would be taken to say that
 all else varies little too."""
@@ -72,8 +72,8 @@ class Parts:
 
     Attributes:
         fixed: Of what has no scale to be learned: the city's mean, how long users stay, and the noise.
-        of: Of each part that has one, in the order of ``NAMES``.
-        shocks: Of the last day's mean, and of what else that day differs by: both have a factor of their own.
+        of: Of each part that has one, in the order of ``NAMES``; of what days differ by, that of all days but the last.
+        shocks: Of the last day's mean, and of what else that day differs by: both have a factor of their own, too.
         of_cells: The variance that each part is supposed to give to a cell, as a share of the most that is plausible,
             in the order of ``NAMES``.
     """
@@ -170,8 +170,7 @@ class _Point:
         n_scales, factors = len(NAMES), np.exp(logs)
         self._shares = np.diag(factors)  # of each varying matrix in what moves with each log
         for number, shock in enumerate(range(n_scales, logs.size), NAMES.index("level")):
-            self._shares[number, shock] = factors[number] * np.expm1(logs[shock])
-            self._shares[shock, shock] = factors[number] * factors[shock]
+            self._shares[[number, shock], shock] = factors[number] * factors[shock]
         whole = parts.fixed + np.tensordot(self._shares[:n_scales].sum(axis=0), self._varying, 1)
         self._root = np.linalg.cholesky(whole)
         told = solve_triangular(self._root, sums, lower=True)

@@ -13,7 +13,7 @@ from dpmath.estimate.law_shape import Shapes
 from dpmath.estimate.scales import NAMES, Scales
 from dpmath.estimate.told import Known, Told, folded
 
-MODEL = 23
+MODEL = 24
 """Number of the model. Raise it whenever an estimate from the same answers changes: releases of another are not learned
 from, and are not made again."""
 POINTS = 100.0
@@ -50,6 +50,7 @@ class State:
     Attributes:
         basis: The functions.
         names: Each hexagon that has coefficients, in their order, shape (H,).
+        remote: How remote each of them was when it was first seen, shape (H,).
         centre: Where the values' centre was put on the first day, in points.
         centre_variance: Its variance.
         scale: The values' scale on the first day, in points: variances are shares of its square.
@@ -65,6 +66,7 @@ class State:
 
     basis: Basis
     names: np.ndarray
+    remote: FloatArray
     centre: float
     centre_variance: float
     scale: float
@@ -90,7 +92,7 @@ class State:
     @cached_property
     def prior_by_group(self) -> dict[str, FloatArray]:
         """Prior variance of each coefficient by each group, as first supposed, in squared points, each (S,)."""
-        groups = self.basis.variances(LASTING, self.n_hexagons)
+        groups = self.basis.variances(LASTING, self.remote)
         found = {group: shares * self.scale**2 for group, shares in groups.items()}
         found["fixed"][0] = max(found["fixed"][0], self.centre_variance)  # its function is 1: the centre's own error
         return found
@@ -103,16 +105,18 @@ class State:
     @cached_property
     def of_the_day(self) -> FloatArray:
         """Variance of what each coefficient differs by on a day, in squared points, shape (S,)."""
-        shares = sum(self.basis.variances(OF_THE_DAY, self.n_hexagons).values())
+        shares = sum(self.basis.variances(OF_THE_DAY, np.ones(self.n_hexagons)).values())
         variances = np.asarray(shares * (self.factors["day"] * self.scale**2))
         variances[0] *= self.factors["level"] / self.factors["day"]
         return variances
 
-    @property
-    def of_one_hexagon(self) -> FloatArray:
-        """Variance of each function of one hexagon before anything is known of it, shape (k,)."""
-        last = slice(self.lasting.size - self.basis.n_own, None)
-        return np.asarray((self.lasting + self.of_the_day)[last])
+    def of_hexagons(self, remote: FloatArray) -> FloatArray:
+        """Return the variance of each function of hexagons before anything is known of them, shape (H,) to (H, k)."""
+        shares = self.basis.variances(LASTING, remote)
+        lasting = np.sum([self.factors.get(group, 1.0) * of for group, of in shares.items()], axis=0)
+        of_day = sum(self.basis.variances(OF_THE_DAY, np.ones(remote.size)).values()) * self.factors["day"]
+        own = (lasting + of_day)[self.basis.n_common :] * self.scale**2
+        return np.asarray(own.reshape(remote.size, self.basis.n_own))
 
     @cached_property
     def known(self) -> Known:
@@ -139,10 +143,11 @@ class State:
         records = np.bincount(day.hexagon, day.occupancy.cell_records, day.names.size)
         here = day.names[np.argsort(-records, kind="stable")][:room]
         state = self._without_the_least_known(here, room - here.size)
-        new = np.setdiff1d(here, state.names)
-        if not new.size:
+        is_new = np.isin(day.names, here) & ~np.isin(day.names, state.names)
+        if not is_new.any():
             return state
-        grown = replace(state, names=np.append(state.names, new))
+        names, remote = np.append(state.names, day.names[is_new]), np.append(state.remote, day.remote[is_new])
+        grown = replace(state, names=names, remote=remote)
         n_states = grown.basis.n_common + grown.n_hexagons * grown.basis.n_own
         return replace(grown, told=tuple(one.with_coefficients(n_states) for one in grown.told))
 
@@ -158,7 +163,8 @@ class State:
         of_dropped = (n_common + dropped[:, None] * n_own + np.arange(n_own)).ravel()
         variance = self.lasting[of_dropped] / self.factors["cell"]
         told = tuple(one.without(of_dropped, variance) for one in self.told)
-        return replace(self, names=np.delete(self.names, dropped), told=told)
+        names, remote = np.delete(self.names, dropped), np.delete(self.remote, dropped)
+        return replace(self, names=names, remote=remote, told=told)
 
     def with_told(self, told: Told) -> "State":
         """Return the state with the sums of one more measurement."""
@@ -200,7 +206,7 @@ def first_state(day: Day, basis: Basis, centre: float, centre_variance: float, s
     Source:
         HV-E4.
     """
-    names = np.array([], dtype=day.names.dtype)
+    names, remote = np.array([], dtype=day.names.dtype), np.zeros(0)
     scales = Scales(*np.zeros((3, len(NAMES))))
-    state = State(basis, names, centre, centre_variance, scale, variance, (), scales, (0.0, variance + 0.1))
+    state = State(basis, names, remote, centre, centre_variance, scale, variance, (), scales, (0.0, variance + 0.1))
     return state.with_hexagons(day)

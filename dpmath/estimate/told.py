@@ -52,6 +52,10 @@ class Told:
         """Return the covariance of what is no function of the coefficients."""
         return np.asarray(self.noise + self.user + sum(factors[name] * getattr(self, name) for name in ALONE))
 
+    def apart(self, factors: dict[str, float]) -> FloatArray:
+        """Return the same without what the day differs by."""
+        return self.alone(factors | {"level": 0.0, "day": 0.0})
+
     def later(self, n_days: int) -> "Told":
         """Return the sums as they count after some days."""
         left = float(np.exp(_FORGOTTEN_A_DAY * n_days))

@@ -87,10 +87,10 @@ class View:
         """Variance of what is each cell's own on one day, in squared points, shape (G,)."""
         state, basis = self.state, self.state.basis
         variance = basis.cell_variance(self.day) * state.scale**2 * state.factors["cell"]
-        alone = (state.numbers_of(self.day) < 0)[self.day.hexagon]  # of a hexagon without coefficients
-        if alone.any():
-            of_hexagon = state.of_one_hexagon
-            variance = variance + alone * (basis.own_values(self.day) ** 2 @ of_hexagon)
+        has_none = state.numbers_of(self.day) < 0
+        if has_none.any():
+            of_hexagon = has_none[:, None] * state.of_hexagons(self.day.remote)
+            variance = variance + (basis.own_values(self.day) ** 2 * of_hexagon[self.day.hexagon]).sum(axis=1)
         return np.asarray(variance * self.relative**2, dtype=np.float64)
 
     @cached_property

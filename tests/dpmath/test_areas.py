@@ -159,7 +159,7 @@ def without_some(view: View) -> View:
     state = view.state
     n_states = state.basis.n_common + (N_HEXAGONS - 2) * state.basis.n_own
     told = tuple(replace(one, seen=one.seen[:n_states]) for one in state.told)
-    fewer = replace(state, names=state.names[:-2], told=told)
+    fewer = replace(state, names=state.names[:-2], remote=state.remote[:-2], told=told)
     return View.of(view.day, fewer, covariates(view.day, True))
 
 

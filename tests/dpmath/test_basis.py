@@ -167,7 +167,8 @@ def test_rows_are_the_functions_of_the_cells_in_the_order_of_their_variances() -
         for course in range(basis.n_own - 1):
             column = part["smooth_slot"][:, knot * (basis.n_own - 1) + course]
             assert column == pytest.approx(surface[day.hexagon, knot] * basis.courses[day.slot, course])
-    groups = basis.variances(LASTING, 3)
+    remote = np.array([1.0, 3.0, 0.5])
+    groups = basis.variances(LASTING, remote)
     assert tuple(groups) == ("fixed", *GROUPS)
     lasting = np.sum(list(groups.values()), axis=0)
     assert lasting.size == basis.n_common + 3 * basis.n_own
@@ -181,12 +182,14 @@ def test_rows_are_the_functions_of_the_cells_in_the_order_of_their_variances() -
         basis.own_factor * LASTING["cell"] * np.tile(np.append(0, np.ones(basis.n_own - 1)), 3)
     )
     n_courses = basis.n_own - 1
-    own = np.append(LASTING["hexagon"], LASTING["hexagon_slot"] * basis.course_values[:n_courses] + LASTING["cell"])
+    of_hexagon = np.append(LASTING["hexagon"], LASTING["hexagon_slot"] * basis.course_values[:n_courses])
+    of_cells = np.append(0, np.full(n_courses, LASTING["cell"]))
+    own = np.outer(0.5 + 0.5 * remote, of_hexagon) + of_cells
     taken = LASTING["covariate"] * basis.whitening.shape[1]
     assert basis.own_factor * (LASTING["hexagon"] + LASTING["hexagon_slot"] + LASTING["cell"]) + taken == pytest.approx(
         0.37
     )
-    assert lasting[basis.n_common :] == pytest.approx(basis.own_factor * np.tile(own, 3))
+    assert lasting[basis.n_common :] == pytest.approx(basis.own_factor * own.ravel())
     smooth = lasting[basis.n_common - len(basis.knots) * n_courses : basis.n_common].reshape(-1, n_courses)
     assert smooth == pytest.approx(np.tile(LASTING["smooth_slot"] * basis.course_values[:n_courses], (len(smooth), 1)))
 

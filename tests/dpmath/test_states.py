@@ -43,8 +43,9 @@ def test_new_hexagons_get_the_prior_and_others_keep_what_is_known() -> None:
     covariance = grown.known.block(slice(None))
     assert covariance[:n_before, :n_before] == pytest.approx(state.known.block(slice(None)))
     assert not covariance[:n_before, n_before:].any()
-    own = state.lasting[-n_own:]
-    assert covariance[n_before:, n_before:] == pytest.approx(np.diag(np.tile(own, 5)))
+    assert grown.remote == pytest.approx([*state.remote, *later.remote[:5]]), "as they were first seen"
+    assert covariance[n_before:, n_before:] == pytest.approx(np.diag(grown.lasting[n_before:]))
+    assert grown.lasting[:n_before] == pytest.approx(state.lasting)
     assert grown.names[grown.numbers_of(later)].tolist() == later.names.tolist()
     assert (state.numbers_of(later) >= 0).tolist() == [False] * 5 + [True] * 5
     assert same(grown.with_hexagons(later), grown)
@@ -56,7 +57,7 @@ def test_new_hexagons_get_the_prior_and_others_keep_what_is_known() -> None:
 def test_every_part_has_the_scale_of_its_group_and_the_centre_is_as_unsure_as_it_was_measured() -> None:
     """Named part by part: which of the scales multiplies it."""
     day = a_city()
-    factors = dict(zip(NAMES, (2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0), strict=True))
+    factors = dict(zip(NAMES, (2.0, 3.0, 5.0, 6.0, 7.0, 11.0, 13.0, 17.0), strict=True))
     first = first_state(day, a_basis(day), 50.0, 400.0, 9.0, 0.3)
     state = replace(first, scales=scales_of(np.log([factors[name] for name in NAMES])))
     assert state.factors == pytest.approx(factors)
@@ -70,11 +71,14 @@ def test_every_part_has_the_scale_of_its_group_and_the_centre_is_as_unsure_as_it
         today = OF_THE_DAY[name] * shape * (11.0 if name == "city" else 13.0) * 81
         assert state.lasting[part] == pytest.approx([400.0] if name == "city" else lasting), name
         assert state.of_the_day[part] == pytest.approx(today), name
-    own = np.append(5 * LASTING["hexagon"], 5 * LASTING["hexagon_slot"] * course + 7 * LASTING["cell"])
-    assert state.lasting[place:] == pytest.approx(basis.own_factor * 81 * np.tile(own, 10))
+    of_hexagon = np.append(LASTING["hexagon"], LASTING["hexagon_slot"] * course)
+    of_cells = np.append(0, np.full(course.size, 7 * LASTING["cell"]))
+    own = np.outer(0.5 * 5 + 0.5 * 6 * day.remote, of_hexagon) + of_cells
+    assert state.lasting[place:] == pytest.approx(basis.own_factor * 81 * own.ravel())
     of_day = np.append(OF_THE_DAY["hexagon"], OF_THE_DAY["hexagon_slot"] * course + OF_THE_DAY["cell"])
     assert state.of_the_day[place:] == pytest.approx(13 * basis.own_factor * 81 * np.tile(of_day, 10))
-    assert state.of_one_hexagon == pytest.approx((state.lasting + state.of_the_day)[-basis.n_own :])
+    of_both = (state.lasting + state.of_the_day)[place:].reshape(10, -1)
+    assert state.of_hexagons(day.remote) == pytest.approx(of_both)
 
 
 @pytest.mark.theorem("HV-E4")
