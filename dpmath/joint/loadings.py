@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray
-from dpmath.joint.errors import Errors
+from dpmath.joint.errors import LEAST_VARIANCE, Errors
 from dpmath.joint.factors import Factors
 from dpmath.joint.products import FloatArray
 
@@ -90,9 +90,15 @@ def loadings(
     Source:
         HV-E8.
     """
-    few = _fitted(_Target(errors, cells, sizes.common, sizes.own, lasts=False))
-    weights = _areas(cells)
-    share = np.sqrt(few.variances(weights) / errors.variances(weights))
+    of_day = _Target(errors, cells, sizes.common, sizes.own, lasts=False)
+    few, weights = _fitted(of_day), _areas(cells)
+    exact = errors.variances(weights)
+    share = np.sqrt(few.variances(weights) / exact)
+    # few factors are less than all: they are made larger, as far as a cell's variance allows, so that areas are at most
+    # as much too sure as too unsure
+    room = of_day.diagonal / np.maximum(few.diagonal - few.alone, LEAST_VARIANCE)
+    few = _with_alone(few.scaled(np.minimum(1 / np.sqrt(share.min() * share.max()), np.sqrt(room))), of_day)
+    share = np.sqrt(few.variances(weights) / exact)
     of_lasting = _fitted(_Target(lasting, cells, sizes.lasting, sizes.own, lasts=True))
     more = np.ones(1) if again is None else again.variances(weights) / lasting.variances(weights)
     factor = max(1.0, float(more[0]), float(np.median(more)))  # the first area is the city

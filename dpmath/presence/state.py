@@ -16,7 +16,7 @@ from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.questions import Totals
 from dpmath.presence.residuals import Residuals
 
-MODEL = 6
+MODEL = 7
 """Number of the model. Raise it whenever an estimate from the same questions and answers changes: releases of another
 are not learned from, and are not made again."""
 SURFACES = ("users", "records", "values")
