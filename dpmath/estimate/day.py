@@ -59,10 +59,10 @@ class Day:
 
     @cached_property
     def remote(self) -> FloatArray:
-        """How remote each hexagon is: one over the root of its records, 1 for a usual record's hexagon, shape (H,)."""
+        """How remote each hexagon is: one over the root of its records, times what makes 1 of its mean over records."""
         records = np.bincount(self.hexagon, self.occupancy.cell_records, self.names.size).astype(np.float64)
-        usual = float((records**2).sum() / max(records.sum(), 1.0))
-        return 1 / np.sqrt(np.maximum(records / max(usual, 1.0), _LEAST_BUSY))
+        remote = 1 / np.sqrt(np.maximum(records, _LEAST_BUSY * np.average(records, weights=records)))
+        return np.asarray(remote / np.average(remote, weights=records))
 
     def by_user(self, of_pairs: FloatArray) -> csr_array:
         """Return a number per pair as one row for each cell and one column for each user, shape (G, L)."""

@@ -201,7 +201,7 @@ def _with_scales(view: View, told: Told, scales: Scales, shocks: FloatArray) -> 
 
 
 def _with_shocks(view: View, told: Told, shocks: FloatArray) -> tuple[View, Told]:
-    """Return the same with the scales as they are."""
+    """Return a day that differs more or less than others, before its sums, and the sums, with the view's scales."""
     of_level, of_rest = shocks
     of_the_day = view.state.of_the_day * of_rest
     of_the_day[0] *= of_level / of_rest

@@ -12,8 +12,8 @@ from dpmath.joint.products import product
 
 LARGEST_VARIANCE = POINTS**2 / 12
 """Of cells: that of means which are anywhere in the range alike. Scales beyond become unlikely."""
-_STEPS = {"first": 10, "later": 4}
-"""Of the search for scales: later days begin from what was found before."""
+_STEPS = 10
+"""Of the search for scales."""
 _OF_DAYS = ("level", "day")
 _KEPT = 1e-9
 """Variance of the logs of scales that are to stay as they are."""
@@ -55,7 +55,7 @@ def scales_after(view: View, told: Told) -> tuple[Scales, FloatArray]:
         np.concatenate([one.sums for one in every]),
         prior(state.scale_variance),
         state.scales.likeliest,
-        _STEPS["later" if state.n_days else "first"],
+        _STEPS,
     )
 
 
@@ -71,13 +71,14 @@ def shocks_after(view: View, told: Told) -> FloatArray:
     Source:
         HV-E7.
     """
-    factors, nothing = view.state.factors, np.zeros(len(NAMES))
-    lasting = view.state.known
+    factors, lasting = view.state.factors, view.state.known
     fixed = product(told.seen.T, lasting.times(told.seen)) + told.apart(factors)
     of_level, of_rest = (factors[name] * getattr(told, name) for name in _OF_DAYS)
-    parts = Parts(fixed, (np.zeros_like(fixed),) * len(NAMES), (of_level, of_rest), nothing)
+    of_cells = _supposed(view) * np.array([factors[name] for name in NAMES])
+    # nothing but the shocks is to be found: all else is fixed, and logs of scales stay at 0
+    parts = Parts(fixed, (np.zeros_like(fixed),) * len(NAMES), (of_level, of_rest), of_cells)
     sums = told.sums - told.seen.T @ lasting.mean
-    return likeliest(parts, sums, _KEPT * np.eye(len(NAMES)), nothing, _STEPS["first"])[1]
+    return likeliest(parts, sums, _KEPT * np.eye(len(NAMES)), np.zeros(len(NAMES)), _STEPS)[1]
 
 
 def _supposed(view: View) -> FloatArray:

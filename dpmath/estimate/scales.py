@@ -159,7 +159,7 @@ def _averaged(at: "_Point", fit: Callable[[FloatArray], float]) -> Scales:
         weight /= weight.sum()
         mean += weight @ logs - best
         wide += np.log(weight @ np.exp(logs - best))
-    return Scales(best, mean, wide)
+    return Scales(best, np.clip(mean, -_MOST, _MOST), np.minimum(wide, _MOST))
 
 
 class _Point:

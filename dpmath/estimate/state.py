@@ -50,7 +50,7 @@ class State:
     Attributes:
         basis: The functions.
         names: Each hexagon that has coefficients, in their order, shape (H,).
-        remote: How remote each of them was when it was first seen, shape (H,).
+        remote: How remote each of them is: as on the day on which it was least so, shape (H,).
         centre: Where the values' centre was put on the first day, in points.
         centre_variance: Its variance.
         scale: The values' scale on the first day, in points: variances are shares of its square.
@@ -112,10 +112,8 @@ class State:
 
     def of_hexagons(self, remote: FloatArray) -> FloatArray:
         """Return the variance of each function of hexagons before anything is known of them, shape (H,) to (H, k)."""
-        shares = self.basis.variances(LASTING, remote)
-        lasting = np.sum([self.factors.get(group, 1.0) * of for group, of in shares.items()], axis=0)
-        of_day = sum(self.basis.variances(OF_THE_DAY, np.ones(remote.size)).values()) * self.factors["day"]
-        own = (lasting + of_day)[self.basis.n_common :] * self.scale**2
+        these = replace(self, names=np.arange(remote.size), remote=remote, told=())
+        own = (these.lasting + these.of_the_day)[self.basis.n_common :]
         return np.asarray(own.reshape(remote.size, self.basis.n_own))
 
     @cached_property
@@ -143,11 +141,14 @@ class State:
         records = np.bincount(day.hexagon, day.occupancy.cell_records, day.names.size)
         here = day.names[np.argsort(-records, kind="stable")][:room]
         state = self._without_the_least_known(here, room - here.size)
-        is_new = np.isin(day.names, here) & ~np.isin(day.names, state.names)
-        if not is_new.any():
-            return state
-        names, remote = np.append(state.names, day.names[is_new]), np.append(state.remote, day.remote[is_new])
+        new = np.setdiff1d(here, state.names)
+        names, remote = np.append(state.names, new), np.append(state.remote, np.full(new.size, np.inf))
         grown = replace(state, names=names, remote=remote)
+        number = grown.numbers_of(day)
+        has_any = number >= 0
+        remote[number[has_any]] = np.minimum(remote[number[has_any]], day.remote[has_any])
+        if not new.size:
+            return grown
         n_states = grown.basis.n_common + grown.n_hexagons * grown.basis.n_own
         return replace(grown, told=tuple(one.with_coefficients(n_states) for one in grown.told))
 

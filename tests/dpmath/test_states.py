@@ -20,22 +20,29 @@ from city_days import (
 )
 
 from dpmath.estimate.basis import LASTING, OF_THE_DAY
-from dpmath.estimate.day import KINDS
+from dpmath.estimate.covariates import covariates
+from dpmath.estimate.day import KINDS, Day
 from dpmath.estimate.measurement import Norm
 from dpmath.estimate.programme import programme
 from dpmath.estimate.scales import NAMES
 from dpmath.estimate.state import class_covariance, first_state
+from dpmath.estimate.view import View
 
 
 @pytest.mark.theorem("HV-E4")
 def test_new_hexagons_get_the_prior_and_others_keep_what_is_known() -> None:
     day = a_city()
     state = a_state(day)
-    assert state.with_hexagons(day) is state
+    assert same(state.with_hexagons(day), state)
     later = a_city(4, first_name=95)  # 95 to 104, of which 100 to 104 are known
     grown = state.with_hexagons(later)
     assert grown.names[:10].tolist() == [*range(100, 110)]
     assert sorted(grown.names[10:]) == [*range(95, 100)]
+    known, new = np.minimum(state.remote[:5], later.remote[5:]), later.remote[:5]
+    assert grown.remote == pytest.approx([*known, *state.remote[5:], *new]), "as on the day when it was least so"
+    assert (known < state.remote[:5]).any()
+    assert same(grown.with_hexagons(later), grown)
+    grown = replace(grown, remote=np.append(state.remote, new))
     n_before, n_own = state.mean.size, state.basis.n_own
     assert grown.mean.size == n_before + 5 * n_own
     assert grown.mean[:n_before] == pytest.approx(state.mean)
@@ -43,12 +50,10 @@ def test_new_hexagons_get_the_prior_and_others_keep_what_is_known() -> None:
     covariance = grown.known.block(slice(None))
     assert covariance[:n_before, :n_before] == pytest.approx(state.known.block(slice(None)))
     assert not covariance[:n_before, n_before:].any()
-    assert grown.remote == pytest.approx([*state.remote, *later.remote[:5]]), "as they were first seen"
     assert covariance[n_before:, n_before:] == pytest.approx(np.diag(grown.lasting[n_before:]))
     assert grown.lasting[:n_before] == pytest.approx(state.lasting)
     assert grown.names[grown.numbers_of(later)].tolist() == later.names.tolist()
     assert (state.numbers_of(later) >= 0).tolist() == [False] * 5 + [True] * 5
-    assert same(grown.with_hexagons(later), grown)
     with pytest.raises(ValueError, match="must have coefficients"):
         replace(state, names=state.names[:0]).numbers_of(later)
 
@@ -79,6 +84,40 @@ def test_every_part_has_the_scale_of_its_group_and_the_centre_is_as_unsure_as_it
     assert state.of_the_day[place:] == pytest.approx(13 * basis.own_factor * 81 * np.tile(of_day, 10))
     of_both = (state.lasting + state.of_the_day)[place:].reshape(10, -1)
     assert state.of_hexagons(day.remote) == pytest.approx(of_both)
+
+
+def a_day_of_unlike_hexagons() -> Day:
+    """Return a day whose hexagons have from a few records to ten thousand times as many."""
+    day = a_city()
+    more = np.rint(np.geomspace(1, 10_000, 10)).astype(np.int64)[day.hexagon[day.occupancy.cell]]
+    return replace(day, occupancy=replace(day.occupancy, n_records=day.occupancy.n_records * more))
+
+
+@pytest.mark.theorem("HV-E1")
+def test_a_hexagon_is_as_remote_as_it_has_few_records() -> None:
+    day = a_day_of_unlike_hexagons()
+    pairs = zip(day.hexagon[day.occupancy.cell], day.occupancy.n_records, strict=True)
+    records = [0] * 10
+    for hexagon, number in pairs:
+        records[hexagon] += int(number)
+    usual = sum(one * one for one in records) / sum(records)
+    remote = [max(one, usual / 100) ** -0.5 for one in records]
+    mean = sum(one * far for one, far in zip(records, remote, strict=True)) / sum(records)
+    assert day.remote == pytest.approx([far / mean for far in remote])
+    assert day.remote[0] == day.remote[1] > 5 * day.remote[9], "a hundredth of a usual record's at least"
+
+
+@pytest.mark.theorem("HV-E1", "HV-E3")
+def test_a_hexagon_without_coefficients_varies_as_much_as_with_them() -> None:
+    day = a_day_of_unlike_hexagons()
+    known = covariates(day, True)
+    state = first_state(day, a_basis(day), 50.0, 400.0, 9.0, 0.3)
+    scales = scales_of(np.random.default_rng(3).normal(size=len(NAMES)) * 0.3)
+    state = replace(state, scales=scales)
+    fewer = replace(state, names=state.names[4:6], remote=state.remote[4:6])
+    of_all, of_few = (View.of(day, one, known) for one in (state, fewer))
+    assert of_few.state_variance == pytest.approx(of_all.state_variance)
+    assert of_few.cell_variance.max() > 2 * of_all.cell_variance.max()
 
 
 @pytest.mark.theorem("HV-E4")
