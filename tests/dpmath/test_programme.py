@@ -303,7 +303,7 @@ def test_users_are_not_far_from_the_estimate_because_ticks_are_coarse() -> None:
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("one", [0, 4, 8, 12])
 def test_more_pairs_or_users_far_from_the_estimate_raise_the_variance_of_their_class_most(norm: Norm, one: int) -> None:
-    """The same recorded day, but for how many of one class were far."""
+    """The same recorded day, but for how many of one class were far; in deviations, as far as each class is known."""
     day = a_city()
     state = a_state(day)
     asked = asked_of(day, norm, MUCH[norm], False)
@@ -314,9 +314,11 @@ def test_more_pairs_or_users_far_from_the_estimate_raise_the_variance_of_their_c
         other = [answer + (more << 20) * (number == one) for number, answer in enumerate(answers)]
         last = (check, np.array(other, dtype=object))
         found.append(answered(programme(state, asked), [*recorded[:-1], last]))
+    deviation = np.sqrt(np.diag(found[1].state.residual_covariance))
     for fewer, same_or_more in itertools.pairwise(found):
         rise = same_or_more.state.residual - fewer.state.residual
-        assert rise[one] == rise.max() > 0.02
+        assert rise[one] > 0.02
+        assert (rise / deviation).argmax() == one
         if one == 12:  # what users have in common is not each pair's own
             assert (rise[:12] < 0).all()
         else:
