@@ -40,11 +40,10 @@ LASTING = {
 BY_PLACE = 0.37
 """The share of covariates, hexagons and cells together, unless the covariates alone have more."""
 GROUPS = ("covariate", "city", "hexagon", "remote", "cell")
-"""Groups of functions whose variances are learned apart; the city's mean and how users stay are not among them.
-
-What a hexagon is beside its surroundings, as supposed, is half alike for all, and half in proportion to how remote each
-is: places with few records may be unlike all others, as a depot is, or a motorway."""
+"""Groups of functions whose variances are learned apart; the city's mean and how users stay are not among them."""
 _REMOTE = 0.5
+"""The share of what a hexagon is supposed to vary by that goes by how remote it is: places with few records may be
+unlike all others, as a depot is, or a motorway. The rest is alike for all."""
 _GROUP_OF = {"city": "fixed", "stay": "fixed", "covariate": "covariate"}
 """Of a part that is common to the city; the others are of the group "city"."""
 _OWN = LASTING["hexagon"] + LASTING["hexagon_slot"] + LASTING["cell"]
@@ -160,7 +159,7 @@ class Basis:
         """Return the variance of what is each cell's own on one day, for a scale of 1, shape (G,)."""
         left_out = np.zeros(self.left_out.shape[1])
         for shares in (LASTING, OF_THE_DAY):
-            for group in ("hexagon", "remote", "cell"):  # what is left out of a course does not go by how remote it is
+            for group in GROUPS:  # what is left out of a course does not go by how remote a hexagon is
                 left_out += self._own_variances(shares, group)[self.n_own :]
         return self.own_factor * (self.left_out**2 @ left_out)[day.slot]
 

@@ -58,9 +58,14 @@ class Day:
             raise ValueError("position must be of shape (H, 3), and kind a position in KINDS")
 
     @cached_property
+    def hexagon_records(self) -> FloatArray:
+        """Number of records of each hexagon, shape (H,)."""
+        return np.bincount(self.hexagon, self.occupancy.cell_records, self.names.size).astype(np.float64)
+
+    @cached_property
     def remote(self) -> FloatArray:
         """How remote each hexagon is: one over the root of its records, times what makes 1 of its mean over records."""
-        records = np.bincount(self.hexagon, self.occupancy.cell_records, self.names.size).astype(np.float64)
+        records = self.hexagon_records
         remote = 1 / np.sqrt(np.maximum(records, _LEAST_BUSY * np.average(records, weights=records)))
         return np.asarray(remote / np.average(remote, weights=records))
 

@@ -79,8 +79,7 @@ class Shapes:
 
     def with_hexagons(self, day: Day) -> "Shapes":
         """Return the shapes with parts for a day's hexagons with most records, as far as there is room."""
-        records = np.bincount(day.hexagon, day.occupancy.cell_records, day.names.size)
-        here = np.argsort(-records, kind="stable")
+        here = np.argsort(-day.hexagon_records, kind="stable")
         new = here[~np.isin(day.names[here], self.names)][: max(0, MOST_HEXAGONS - self.names.size)]
         if not new.size or not self.n_tables:
             return self

@@ -6,7 +6,7 @@ from dpmath.estimate.basis import GROUPS
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.scales import NAMES, Parts, Scales, likeliest, prior
 from dpmath.estimate.state import POINTS
-from dpmath.estimate.told import ALONE, Told, joined
+from dpmath.estimate.told import ALONE, OF_DAYS, Told, joined
 from dpmath.estimate.view import View
 from dpmath.joint.products import product
 
@@ -14,7 +14,6 @@ LARGEST_VARIANCE = POINTS**2 / 12
 """Of cells: that of means which are anywhere in the range alike. Scales beyond become unlikely."""
 _STEPS = 10
 """Of the search for scales."""
-_OF_DAYS = ("level", "day")
 _KEPT = 1e-9
 """Variance of the logs of scales that are to stay as they are."""
 
@@ -40,13 +39,13 @@ def scales_after(view: View, told: Told) -> tuple[Scales, FloatArray]:
     alone = {name: joined(getattr(one, name) for one in every) for name in ALONE}
     noise = joined(one.noise + one.user for one in every)
     of_groups = [groups[group] + (alone["cell"] if group == "cell" else 0.0) for group in GROUPS]
-    of_last = {name: np.zeros_like(noise) for name in _OF_DAYS}
+    last = np.s_[-n_last:, -n_last:]
+    of_last = {name: np.zeros_like(noise) for name in OF_DAYS}
     for name, shock in of_last.items():
-        shock[-n_last:, -n_last:] = getattr(told, name)
-        alone[name] -= shock
+        shock[last], alone[name][last] = getattr(told, name), 0.0
     parts = Parts(
         groups["fixed"] + noise,
-        (*of_groups, *(alone[name] for name in (*_OF_DAYS, "residual"))),
+        (*of_groups, *(alone[name] for name in (*OF_DAYS, "residual"))),
         (of_last["level"], of_last["day"]),
         _supposed(view),
     )
@@ -73,7 +72,7 @@ def shocks_after(view: View, told: Told) -> FloatArray:
     """
     factors, lasting = view.state.factors, view.state.known
     fixed = product(told.seen.T, lasting.times(told.seen)) + told.apart(factors)
-    of_level, of_rest = (factors[name] * getattr(told, name) for name in _OF_DAYS)
+    of_level, of_rest = (factors[name] * getattr(told, name) for name in OF_DAYS)
     of_cells = _supposed(view) * np.array([factors[name] for name in NAMES])
     # nothing but the shocks is to be found: all else is fixed, and logs of scales stay at 0
     parts = Parts(fixed, (np.zeros_like(fixed),) * len(NAMES), (of_level, of_rest), of_cells)

@@ -138,15 +138,13 @@ class State:
         other days of which most is known.
         """
         room = max(1, (MOST_COEFFICIENTS - self.basis.n_common) // max(1, self.basis.n_own))
-        records = np.bincount(day.hexagon, day.occupancy.cell_records, day.names.size)
-        here = day.names[np.argsort(-records, kind="stable")][:room]
+        here = day.names[np.argsort(-day.hexagon_records, kind="stable")][:room]
         state = self._without_the_least_known(here, room - here.size)
         new = np.setdiff1d(here, state.names)
         names, remote = np.append(state.names, new), np.append(state.remote, np.full(new.size, np.inf))
+        _, number, of_day = np.intersect1d(names, day.names, return_indices=True)
+        remote[number] = np.minimum(remote[number], day.remote[of_day])
         grown = replace(state, names=names, remote=remote)
-        number = grown.numbers_of(day)
-        has_any = number >= 0
-        remote[number[has_any]] = np.minimum(remote[number[has_any]], day.remote[has_any])
         if not new.size:
             return grown
         n_states = grown.basis.n_common + grown.n_hexagons * grown.basis.n_own

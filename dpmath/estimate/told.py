@@ -18,7 +18,9 @@ MOST_SUMS = 900
 _FOLDED = 500
 _AT_ONCE = 256
 """So many sums are looked at together: what they tell of each cell takes memory."""
-ALONE = ("cell", "level", "day", "residual")
+OF_DAYS = ("level", "day")
+"""What sums of one day have in common: its mean, and what else it differs by."""
+ALONE = ("cell", *OF_DAYS, "residual")
 """What sums vary by, beside the coefficients, users and noise: each has a scale."""
 
 
@@ -54,7 +56,7 @@ class Told:
 
     def apart(self, factors: dict[str, float]) -> FloatArray:
         """Return the same without what the day differs by."""
-        return self.alone(factors | {"level": 0.0, "day": 0.0})
+        return self.alone(factors | dict.fromkeys(OF_DAYS, 0.0))
 
     def later(self, n_days: int) -> "Told":
         """Return the sums as they count after some days."""

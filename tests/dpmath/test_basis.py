@@ -167,6 +167,12 @@ def test_rows_are_the_functions_of_the_cells_in_the_order_of_their_variances() -
         for course in range(basis.n_own - 1):
             column = part["smooth_slot"][:, knot * (basis.n_own - 1) + course]
             assert column == pytest.approx(surface[day.hexagon, knot] * basis.courses[day.slot, course])
+
+
+@pytest.mark.theorem("HV-E1")
+def test_each_part_varies_by_its_share_and_half_of_what_a_hexagon_does_by_how_remote_it_is() -> None:
+    day = a_city(kind=2)
+    basis = fit_basis(day, covariates(day, True))
     remote = np.array([1.0, 3.0, 0.5])
     groups = basis.variances(LASTING, remote)
     assert tuple(groups) == ("fixed", *GROUPS)
