@@ -39,9 +39,14 @@ class Bins:
         return np.array([number * self.value_range // (N_BINS - 1) for number in range(N_BINS)], dtype=np.int64)
 
     @cached_property
+    def n_ticks(self) -> IntArray:
+        """How many ticks a bin holds, shape (N_BINS,)."""
+        return np.append(1, np.diff(self._last))
+
+    @cached_property
     def used(self) -> np.ndarray:
         """Whether a bin holds any tick, shape (N_BINS,): with few ticks, many hold none."""
-        return np.append(True, np.diff(self._last) > 0)
+        return self.n_ticks > 0
 
     @cached_property
     def ends(self) -> tuple[FloatArray, FloatArray]:

@@ -9,11 +9,11 @@ from dpmath.core.accounting import ExactIntArray
 from dpmath.estimate import shrinkage
 from dpmath.estimate.asked import Asked
 from dpmath.estimate.law_bins import Bins
-from dpmath.estimate.law_city import city_law, guessed, law_question, radius_of_shares, thresholds
+from dpmath.estimate.law_city import city_base, city_law, guesses, law_question, radius_of_shares, thresholds
 from dpmath.estimate.law_design import LENGTH, Seen, shape_design, shape_question, shapes_after
 from dpmath.estimate.law_layers import Layered
 from dpmath.estimate.law_shape import Shapes, first_shapes
-from dpmath.estimate.law_tilt import Laws, city_base, tables_of
+from dpmath.estimate.law_tilt import Laws, tables_of
 from dpmath.estimate.measurement import ROOM_BITS
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.questions import Question, Shrunk
@@ -52,14 +52,14 @@ def _begun(
 ) -> Generator[Question, tuple[Question, ExactIntArray], Shapes]:
     """Ask about the city's law, and return the shapes before the day's own question about them."""
     bins, occupancy = Bins(asked.value_range), asked.day.occupancy
-    guess = guessed(found, asked.reach, bins)
-    points = thresholds(guess, limits)
-    _, answers = yield law_question(guess, points, occupancy, bins, asked.radius, asked.charges["law"].inverse_scale)
+    trials = guesses(found, asked.reach, bins)
+    points = thresholds(trials[0], limits)
+    _, answers = yield law_question(trials[0], points, occupancy, asked.radius, asked.charges["law"].inverse_scale)
     ball = radius_of_shares(points.size) / max(float(asked.reach.sum()), 1e-9)
     found_off = np.array([int(one) for one in answers], dtype=np.float64) / RADIUS * ball
-    law, off = city_law(guess, points, found_off, asked.noise("law") / RADIUS * ball, bins)
-    base = city_base(law, guess.weight, found.mean, np.sqrt(found.variance), bins.values)
-    laws = Laws(base, bins.values, tables_of(law, bins.values))
+    noise = asked.noise("law") / RADIUS * ball
+    likely, law, off = city_law(trials, points, found_off, noise)
+    laws = Laws(city_base(likely, law, noise), bins.values, tables_of(law, bins.values))
     return first_shapes(laws, off, found.mean, occupancy.cell_records)
 
 

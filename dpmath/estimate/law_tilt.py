@@ -1,14 +1,16 @@
 """The law of a cell: the city's law, tilted so that it has the cell's mean and shape. All of it is post-processing."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.law_bins import N_BINS
 
 N_TABLES = 6
+N_MEANS = 2 * N_BINS - 1
+"""Half points from one end of the range to the other: means that are nearer have about the same law."""
 FARTHEST = 6.0
 """Tables are cut to it, on both sides."""
 _STEPS = 60
@@ -16,7 +18,6 @@ _NEAR = 1e-7
 """How far a law's mean may be from what is wanted, in points."""
 _STEEPEST = 1e3
 """The largest tilt that is tried, a point."""
-_LEAST_MASS = 1e-12
 _LEAST_LENGTH = 1e-3
 _EDGE = 0.02
 """A mean is taken to be so many points inside the values that its law can have."""
@@ -24,10 +25,10 @@ _EDGE = 0.02
 
 @dataclass(frozen=True)
 class Laws:
-    """The laws of cells with some means and shapes: p(b) ~ base(b) exp(l v(b) + sum over r of shape_r T_r(b)).
+    """The laws of cells with some means and shapes: p(b) ~ exp(base(b) + l v(b) + sum over r of shape_r T_r(b)).
 
     Attributes:
-        base: The city's law, before it is tilted, shape (N_BINS,); 0 for bins without a tick.
+        base: Logarithm of the city's law before it is tilted, shape (N_BINS,); -inf for bins without a tick.
         values: The value of each bin, in points, shape (N_BINS,).
         tables: The functions T, shape (R, N_BINS).
     """
@@ -35,10 +36,6 @@ class Laws:
     base: FloatArray
     values: FloatArray
     tables: FloatArray
-
-    @cached_property
-    def _log_base(self) -> FloatArray:
-        return np.where(self.base > 0, np.log(np.maximum(self.base, 1e-300)), -np.inf)
 
     def tilted(self, mean: FloatArray, shape: FloatArray) -> FloatArray:
         """Return the laws of cells, shape (G, N_BINS): each has the mean as nearly as values allow.
@@ -50,8 +47,8 @@ class Laws:
         Source:
             HV-E10.
         """
-        inside = np.flatnonzero(self.base > 0)
-        values, log = self.values[inside], self._log_base[inside] + shape @ self.tables[:, inside]
+        inside = np.flatnonzero(np.isfinite(self.base))
+        values, log = self.values[inside], self.base[inside] + shape @ self.tables[:, inside]
         found = np.zeros((mean.size, N_BINS))
         if inside.size == 1:
             found[:, inside] = 1.0
@@ -136,29 +133,42 @@ class Moments:
         return cls(law, variance, table, slope, own)
 
 
-def city_base(
-    target: FloatArray, weight: FloatArray, mean: FloatArray, deviation: FloatArray, values: FloatArray
-) -> FloatArray:
-    """Return the base law with which the cells' laws add up to the city's, by iterative scaling.
+def plain_laws(base: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the laws that have each half point as their mean, shape (N_MEANS, N_BINS).
 
     Args:
-        target: The city's law, shape (N_BINS,).
-        weight: What each cell counts for in it, shape (G,).
-        mean: Mean of each cell, in points, shape (G,).
-        deviation: How far that may be off, shape (G,).
+        base: Logarithm of the law that is tilted, shape (N_BINS,).
         values: The value of each bin, in points.
 
     Source:
         HV-E10.
     """
-    nodes = np.concatenate([mean + side * np.sqrt(3) * deviation for side in (-1, 0, 1)])
-    weights = np.concatenate([weight * part for part in (1 / 6, 4 / 6, 1 / 6)])
-    among = np.clip(np.rint(nodes * 2).astype(np.int64), 0, 200)  # means half a point apart have about the same law
-    weights = np.bincount(among, weights, 201) / weights.sum()
-    used = np.flatnonzero(weights)
-    base, nothing = target / target.sum(), np.zeros((used.size, 0))
-    for _ in range(_STEPS):
-        law = Laws(base, values, np.zeros((0, N_BINS))).tilted(used / 2, nothing)
-        base = base * np.where(target > 0, target / np.maximum(weights[used] @ law, _LEAST_MASS), 0.0)
-        base = base / base.sum()
-    return base
+    return tilted(base, values, np.arange(N_MEANS) / 2)
+
+
+def tilted(base: FloatArray, values: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return a law tilted to some means and to no shape, shape (G, N_BINS).
+
+    Args:
+        base: Its logarithm, shape (N_BINS,).
+        values: The value of each bin, in points.
+        mean: The means, in points, shape (G,).
+
+    Source:
+        HV-E10.
+    """
+    return Laws(base, values, np.zeros((0, N_BINS))).tilted(mean, np.zeros((mean.size, 0)))
+
+
+def half_points(mean: FloatArray, deviation: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return which of ``plain_laws`` cells may have, shape (G, 3), and how likely each of the three is, shape (3,).
+
+    Args:
+        mean: Mean of each cell, in points, shape (G,).
+        deviation: How far that may be off, shape (G,).
+
+    Source:
+        HV-E10.
+    """
+    nodes = mean[:, None] + np.sqrt(3) * deviation[:, None] * (-1, 0, 1)
+    return np.clip(np.rint(2 * nodes), 0, N_MEANS - 1).astype(np.int64), np.array([1, 4, 1]) / 6

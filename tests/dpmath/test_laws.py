@@ -8,12 +8,12 @@ import pytest
 from city_days import MUCH, UNIT, VALUE_RANGE, a_city
 from law_days import asked_with_laws, private_day
 
-from dpmath.estimate import law_shares
+from dpmath.estimate import law_city, law_shares
 from dpmath.estimate.areas import area_numbers, areas_of_cells
 from dpmath.estimate.asking import ask
 from dpmath.estimate.errors import loadings_of
 from dpmath.estimate.law_bins import N_BINS, BinCounts, Bins
-from dpmath.estimate.law_city import Guess, city_law, thresholds
+from dpmath.estimate.law_city import Guess, city_base, city_law, thresholds
 from dpmath.estimate.law_design import Seen, shape_design, shape_question, shapes_after
 from dpmath.estimate.law_output import (
     LEAST_RECORDS,
@@ -26,7 +26,7 @@ from dpmath.estimate.law_output import (
 )
 from dpmath.estimate.law_shape import N_COMMON, first_shapes
 from dpmath.estimate.law_shares import shares_above
-from dpmath.estimate.law_tilt import N_TABLES, Laws, Moments, city_base, tables_of
+from dpmath.estimate.law_tilt import N_TABLES, Laws, Moments, half_points, tables_of, tilted
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
@@ -49,7 +49,7 @@ def a_law(seed: int = 0) -> np.ndarray:
 
 def some_laws(seed: int = 0) -> Laws:
     law = a_law(seed)
-    return Laws(law, VALUES, tables_of(law, VALUES))
+    return Laws(np.log(law), VALUES, tables_of(law, VALUES))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -60,7 +60,7 @@ def test_a_tilted_law_is_a_law_with_the_mean_that_is_wanted(seed: int) -> None:
     assert (found >= 0).all()
     assert found.sum(axis=1) == pytest.approx(np.ones(200))
     assert found @ VALUES == pytest.approx(mean, abs=1e-6)
-    log = np.log(found / laws.base) - shape @ laws.tables
+    log = np.log(found) - laws.base - shape @ laws.tables
     slope = np.diff(log, axis=1) / np.diff(VALUES)
     seen = (found[:, 1:] > 1e-200) & (found[:, :-1] > 1e-200)
     assert np.ptp(np.where(seen, slope, np.nan)[0][seen[0]]) < 1e-6, "the rest is one tilt"
@@ -69,8 +69,8 @@ def test_a_tilted_law_is_a_law_with_the_mean_that_is_wanted(seed: int) -> None:
 @pytest.mark.parametrize("value_range", [1, 2, 3, 10, 1000])
 def test_means_at_the_ends_and_beyond_have_laws_inside_the_values(value_range: int) -> None:
     bins = Bins(value_range)
-    base = np.where(bins.used, 1.0, 0.0) / bins.used.sum()
-    laws = Laws(base, bins.values, tables_of(base, bins.values))
+    law = np.where(bins.used, 1.0, 0.0) / bins.used.sum()
+    laws = Laws(np.where(bins.used, 0.0, -np.inf), bins.values, tables_of(law, bins.values))
     most = min(N_TABLES, int(bins.used.sum()) - 2)
     assert max(0, most - 1) <= len(laws.tables) <= most, "of a flat law, the rank is the value"
     found = laws.tilted(np.array([-5.0, 0.0, 50.0, 100.0, 200.0]), np.zeros((5, len(laws.tables))))
@@ -81,8 +81,8 @@ def test_means_at_the_ends_and_beyond_have_laws_inside_the_values(value_range: i
 
 
 def test_a_law_of_one_value_is_that_value() -> None:
-    base = (np.arange(N_BINS) == 40).astype(float)
-    laws = Laws(base, VALUES, tables_of(base, VALUES))
+    law = (np.arange(N_BINS) == 40).astype(float)
+    laws = Laws(np.where(law > 0, 0.0, -np.inf), VALUES, tables_of(law, VALUES))
     assert laws.tables.shape == (0, N_BINS)
     assert (laws.tilted(np.array([3.0, 90.0]), np.zeros((2, 0)))[:, 40] == 1).all()
 
@@ -114,19 +114,56 @@ def test_a_mean_moves_with_a_shape_by_what_its_table_says_apart_from_the_value(s
         assert by_mean @ laws.tables[table] == pytest.approx(moments.slope[:, table], rel=1e-3, abs=1e-6)
 
 
+def a_guess(width: float, atom: float, mean: np.ndarray, deviation: float = 2.0, seed: int = 0) -> Guess:
+    """Return what is supposed of cells with some means, each of which counts for something else."""
+    weight = np.random.default_rng(seed).uniform(1, 9, mean.size)
+    return Guess(width, atom, *half_points(mean, np.full(mean.size, deviation)), weight, BINS)
+
+
+def of_city(base: np.ndarray, guess: Guess) -> np.ndarray:
+    """Return the law of all records if a cell's is the base, tilted."""
+    return guess.share @ tilted(base, VALUES, np.arange(2 * N_BINS - 1) / 2)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_cells_laws_add_up_to_that_of_the_city(seed: int) -> None:
     rng, target = np.random.default_rng(seed), a_law(seed)
     mean = np.clip(target @ VALUES + rng.normal(size=80) * 5, 1, 90)
-    weight = rng.uniform(1, 9, 80)
-    mean += target @ VALUES - np.average(mean, weights=weight)
-    base = city_base(target, weight, mean, np.full(80, 2.0), VALUES)
-    assert base.sum() == pytest.approx(1)
-    nodes = [
-        Laws(base, VALUES, np.zeros((0, N_BINS))).tilted(mean + side, np.zeros((80, 0))) for side in (-3.46, 0, 3.46)
-    ]
-    mixture = weight / weight.sum() @ (nodes[0] / 6 + nodes[1] * 4 / 6 + nodes[2] / 6)
-    assert np.abs(np.cumsum(mixture) - np.cumsum(target)).max() < 0.02
+    guess = a_guess(100.0, 0.1, mean, seed=seed)
+    mean += target @ VALUES - np.average(mean, weights=guess.weight)
+    guess = a_guess(100.0, 0.1, mean, seed=seed)
+    of_noise = {noise: of_city(city_base(guess, target, noise), guess) for noise in (0.0, 0.1)}
+    off = {noise: float(np.abs(np.cumsum(law - target)).max()) for noise, law in of_noise.items()}
+    assert off[0.0] < 0.02
+    assert off[0.0] < off[0.1] <= 0.05, "what may be noise is left"
+
+
+def a_narrow_city(spread: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return cells' means about 60 points, and the law of their records, which differ by so much from them."""
+    mean = rng.normal(60, 2, 300)
+    records = (rng.normal(mean, spread, (4_000, 300)) * 100).round() / 100
+    return mean, np.bincount(np.ceil(records).astype(int).ravel(), minlength=N_BINS) / records.size
+
+
+@pytest.mark.parametrize("wrong", [1.0, 10.0])
+def test_records_lie_about_their_mean_as_measured_also_where_none_were_before(wrong: float) -> None:
+    """Values 12 points lower than all that were seen, as on a cold day: the laws moved as a whole, and keep their form.
+
+    What the map says of one record may be ten times what it is; the noisy shares tell.
+    """
+    rng, spread = np.random.default_rng(3), 1.5
+    mean, true = a_narrow_city(spread, rng)
+    trials = [a_guess(wrong * spread**2 * width, atom, mean, 0.3) for atom in (0.1, 0.0) for width in law_city._WIDTHS]
+    points = thresholds(trials[0], [50.0])
+    below = np.stack([BINS.shares_below(point) for point in points])
+    off = below @ true - below @ np.diff(trials[0].city, prepend=0.0) + rng.normal(0, 0.02, points.size)
+    likely, law, _ = city_law(trials, points, off, 0.02)
+    assert likely.atom == 0
+    base = city_base(likely, law, 0.02)
+    for moved in (0.0, -12.0, -30.0, 20.0):
+        found = tilted(base, VALUES, np.array([60 + moved]))[0]
+        deviation = np.sqrt(found @ VALUES**2 - (found @ VALUES) ** 2)
+        assert 0.5 * spread < deviation < 1.5 * spread, f"moved by {moved}"
 
 
 def test_quantiles_and_shares_are_linear_from_the_first_to_the_last_tick_of_a_bin() -> None:
@@ -149,8 +186,7 @@ def test_of_few_values_a_quantile_is_one_of_them() -> None:
 
 
 def test_thresholds_are_the_limits_the_lower_bound_and_points_that_share_the_records() -> None:
-    law = a_law(1)
-    guess = Guess(np.cumsum(law)[None], np.ones(1))
+    guess = a_guess(200.0, 0.1, np.array([25.0]))
     found = thresholds(guess, [30.0, 50.0])
     assert {0.0, 30.0, 50.0} <= set(found.tolist())
     assert 5 <= found.size <= 12
@@ -160,16 +196,17 @@ def test_thresholds_are_the_limits_the_lower_bound_and_points_that_share_the_rec
 
 @pytest.mark.parametrize("noise", [1e-4, 20.0])
 def test_the_citys_law_is_as_answered_without_noise_and_as_guessed_with_much(noise: float) -> None:
-    guess, true = Guess(np.cumsum(a_law(1))[None], np.ones(1)), np.cumsum(a_law(2))
-    points = thresholds(guess, [30.0])
-    off = np.interp(points, np.arange(N_BINS), true - guess.city)
-    law, left = city_law(guess, points, off, noise, Bins(VALUE_RANGE))
-    found = np.cumsum(law)
-    there = np.diag(left)[points.astype(int)]
+    true, mean = np.cumsum(a_law(2)), np.full(3, a_law(2) @ VALUES)
+    trials = [a_guess(200 * width, atom, mean) for atom in (0.1, 0.0) for width in law_city._WIDTHS]
+    points = thresholds(trials[0], [30.0])
+    off = np.interp(points, np.arange(N_BINS), true - trials[0].city)
+    guess, law, left = city_law(trials, points, off, noise)
+    assert guess.atom == 0.1 or noise > 1
+    found, there = np.cumsum(law)[points.astype(int)], np.diag(left)[points.astype(int)]
     assert (np.sqrt(there) < 1e-3).all() == (noise < 0.1), "what is not told of is not known"
-    wanted = (true if noise < 0.1 else guess.city)[points.astype(int)]
-    assert np.abs(found[points.astype(int)] - wanted).max() < 0.05
-    assert (np.diff(found) >= -1e-12).all()
+    wanted = true if noise < 0.1 else guess.city
+    assert np.abs(found - wanted[points.astype(int)]).max() < 0.05
+    assert (law >= 0).all()
 
 
 def a_day_with_laws(limit: int, seed: int = 1, shape: float = 1.0) -> tuple[Estimate, PrivateDay]:
@@ -262,7 +299,7 @@ def test_shapes_become_less_sure_with_days_and_new_hexagons_begin_unknown() -> N
     grown = later.with_hexagons(other)
     assert set(other.names.tolist()) <= set(grown.names.tolist())
     n_before = later.mean.shape[1]
-    assert grown.mean[:, :n_before] == pytest.approx(later.mean, abs=0.01)
+    assert grown.mean[:, :n_before] == pytest.approx(later.mean, abs=0.01, rel=0.03), "but for what drift forgets"
     old, new = (
         np.diagonal(grown.covariance[:3], axis1=1, axis2=2)[:, some]
         for some in (slice(27, n_before), slice(n_before, None))
