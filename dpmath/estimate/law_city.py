@@ -30,6 +30,8 @@ _SEEN, _LEAST_MASS = 1e-3, 1e-300
 _STEPS = 60
 _WIDTHS = 2.0 ** np.r_[0:3, -8:0]
 """What the variance of one record may be times what the map says of it, of which the likely ones are averaged."""
+_LEAST_WIDTH = 0.25
+"""In squared points: half a point, as bins of a point tell no more."""
 _LOG_WIDTH_DEVIATION = 1.5
 """How far the logarithm of that may be off: where noise is larger than what records differ by, the map tells little."""
 
@@ -111,7 +113,8 @@ def guesses(found: Estimate, reach: FloatArray, bins: Bins) -> list[Guess]:
     relative = float(np.average(view.relative, weights=occupancy.cell_records))
     one = residual_shares(np.array([1]))[0] * relative * view.state.factors["residual"] * view.state.scale**2
     mean, likely = half_points(found.mean, np.sqrt(found.variance))
-    return [Guess(one * width, atom, mean, likely, weight, bins) for atom in (_ATOM, 0.0) for width in _WIDTHS]
+    widths = np.maximum(one * _WIDTHS, _LEAST_WIDTH).tolist()
+    return [Guess(width, atom, mean, likely, weight, bins) for atom in (_ATOM, 0.0) for width in widths]
 
 
 def thresholds(guess: Guess, limits: Sequence[float]) -> FloatArray:

@@ -22,6 +22,8 @@ from dpmath.estimate.whole import RADIUS
 LENGTH = 1.3
 """Expected length of vectors, in radii."""
 _MOST_QUERIES = 200
+_LEAST = 1e-12
+"""Of what a query is worth: where all records have one value, no query is worth anything."""
 _WIDTH = 2 * FARTHEST / POINTS
 """What a point of a layer is in a table's own unit."""
 
@@ -93,15 +95,15 @@ def shape_design(seen: Seen, noise: float, reach: FloatArray) -> tuple[FloatArra
     """
     occupancy, own = seen.occupancy, seen.moments.own
     n_records = occupancy.n_records.astype(np.float64)
-    total, residual = occupancy.cell_records.astype(np.float64), np.maximum(seen.residual(n_records), 1e-12)
+    total, residual = occupancy.cell_records.astype(np.float64), np.maximum(seen.residual(n_records), _LEAST)
     found: list[tuple[int, FloatArray, FloatArray, FloatArray]] = []
     for table, covariance in enumerate(seen.shapes.covariance):
         used = np.flatnonzero(np.diag(covariance) > 0)
         fields = seen.rows[:, used] @ np.linalg.cholesky(covariance[np.ix_(used, used)])
         told = (total**2 * own[:, table] / residual)[:, None]  # by one unit of shape, squared
         variance, vectors = np.linalg.eigh(fields.T @ (told * fields))
-        variance, fields = np.maximum(variance[::-1], 1e-12), fields @ vectors[:, ::-1]
-        gain = (total * own[:, table]) @ fields**2
+        variance, fields = np.maximum(variance[::-1], _LEAST), fields @ vectors[:, ::-1]
+        gain = np.maximum((total * own[:, table]) @ fields**2, _LEAST)
         loading = (total / residual)[:, None] * fields / np.sqrt(variance)
         found.append((table, variance, gain, loading))
     variance, gain = (np.concatenate([one[place] for one in found]) for place in (1, 2))

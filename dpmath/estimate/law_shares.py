@@ -16,6 +16,8 @@ from dpmath.joint.loadings import Cells, Loadings, Sizes, loadings
 
 SIZES = Sizes(common=12, lasting=8, own=2)
 _NODE = np.sqrt(3)
+_LEAST_VARIANCE = 1e-6
+"""Of a cell's share: no share is known to more than a thousandth."""
 _LEAST_DEVIATION = 0.1
 """Of a mean, in points: a law is not tilted to two means that are nearer."""
 
@@ -62,7 +64,7 @@ def shares_above(seen: Seen, bins: Bins, limit: float) -> Shares:
     day = estimate.view.day
     records = occupancy.cell_records.astype(np.float64)
     cells = Cells(day.hexagon, day.slot, day.position, day.n_slots, records)
-    return Shares(above, by_mean, loadings(errors, lasting, cells, sizes=SIZES))
+    return Shares(np.clip(above, 0.0, 1.0), by_mean, loadings(errors, lasting, cells, sizes=SIZES))
 
 
 def _apart(seen: Seen, beyond: FloatArray, curved: FloatArray) -> tuple[OfFactors, OfFactors]:
@@ -95,7 +97,7 @@ def _apart(seen: Seen, beyond: FloatArray, curved: FloatArray) -> tuple[OfFactor
     fields.append((spread * off / max(float(np.average(spread, weights=occupancy.cell_records)), 1e-12))[:, None])
     sampled = np.maximum(above * (1 - above) - slope**2 * moments.variance, 0.0)
     of_pair = seen.estimate.view.share_of_cell * np.sqrt(seen.per_record * sampled[occupancy.cell])
-    alone = own + (1 - ALIKE) * np.bincount(occupancy.cell, of_pair**2, occupancy.n_cells)
+    alone = _LEAST_VARIANCE + own + (1 - ALIKE) * np.bincount(occupancy.cell, of_pair**2, occupancy.n_cells)
     users = day.by_user(np.sqrt(ALIKE) * of_pair)
     nothing = np.zeros((occupancy.n_cells, 0))
     factors = Factors(day.hexagon, day.slot, np.column_stack(fields), nothing, np.column_stack(local), nothing, alone)
