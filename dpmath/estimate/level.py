@@ -20,6 +20,10 @@ _MOST_CUT = 0.9
 """Of users. Where more are cut, the answer says little else than that, and counts as if so many were."""
 _BEYOND = 0.25
 """By which part a mean beyond the limit may be off, as far as the answer tells: the next question tells more."""
+_UNLIKE = 0.001
+"""Of days: what they are off by is anything in the range, as after a change of unit or where sensors fail."""
+_ANYWHERE = np.arange(0.5, 512) / 512
+"""What such a day may be off by, as a share of what is left of the range: one as likely as another."""
 _NEXT_TO_NOTHING = 1e-6
 
 
@@ -38,7 +42,45 @@ class Reading:
     error: FloatArray | float
 
 
-def level(view: View, reach: FloatArray, noise: float, is_first: bool) -> Design:
+@dataclass(frozen=True)
+class Users:
+    """What users' deviations from what is expected of them are supposed to be, in points.
+
+    Attributes:
+        weight: What each pair counts for, shape (P,): those of a user for as much as the user may answer.
+        usual: What users differ by.
+        unknown: By which factor that may be off.
+        shifts: By how much days differ as a whole, one as likely as another, shape (n,).
+        above: How far the day may be above what is expected of it.
+        below: How far below.
+    """
+
+    weight: FloatArray
+    usual: float
+    unknown: float
+    shifts: FloatArray
+    above: float
+    below: float
+
+    @classmethod
+    def of(cls, view: View, reach: FloatArray) -> "Users":
+        """Return what is supposed of the users of a day, who answer as far as their balls reach, shape (L,)."""
+        occupancy = view.day.occupancy
+        n_records = occupancy.n_records / np.bincount(occupancy.user, occupancy.n_records)[occupancy.user]
+        weight = reach[occupancy.user] * n_records
+        expected = float(weight @ view.expected[occupancy.cell]) / max(float(weight.sum()), _NEXT_TO_NOTHING)
+        usual = float(np.sqrt(np.mean(_variances(view, n_records))))
+        shifts = np.sqrt(_shift_variance(view, weight)) * _SHIFTS.ravel()
+        return cls(
+            weight, usual, float(np.exp(_unknown(view))), shifts, max(POINTS - expected, 1.0), max(expected, 1.0)
+        )
+
+    def anywhere(self, side: float) -> FloatArray:
+        """Return what a day that is unlike all others may be off by on one side."""
+        return _ANYWHERE * (self.above if side > 0 else self.below)
+
+
+def level(view: View, users: Users, reach: FloatArray, noise: float, unlike: float | None) -> Design:
     """Return the measurement of how far users' records are on average from what is expected of them.
 
     Each user's deviation is cut at a limit. A low limit lets little noise in; a high one tells more of a day that
@@ -47,25 +89,52 @@ def level(view: View, reach: FloatArray, noise: float, is_first: bool) -> Design
 
     Args:
         view: The day.
+        users: What is supposed of users' deviations.
         reach: Radius of each user's ball, as a share of the full radius, shape (L,).
         noise: Standard deviation of the noise, in radii of the ball.
-        is_first: Whether it is the day's first question. The next is about what it told.
+        unlike: None for the day's first question. The next is about what that told: as ``unlike_others`` returns it.
 
     Source:
         HV-E2, HV-E28.
     """
-    occupancy, strata = view.day.occupancy, view.strata
-    n_records = occupancy.n_records / np.bincount(occupancy.user, occupancy.n_records)[occupancy.user]
-    usual = np.sqrt(np.mean(_variances(view, n_records)))
-    lengths = usual / np.minimum(usual * _LIMITS, POINTS)  # beyond the range nothing is cut
-    shifts = np.sqrt(_shift_variance(view, reach[occupancy.user] * n_records)) * _SHIFTS
-    unknown, of_one = np.exp(_unknown(view)), noise / max(float(reach.sum()), 1e-9)
-    errors = [_expected_error(shifts, usual / one, one, unknown, of_one) for one in lengths]
+    lengths = users.usual / np.minimum(users.usual * _LIMITS, POINTS)  # beyond the range nothing is cut
+    of_one, chance = noise / max(float(reach.sum()), 1e-9), abs(unlike or 0.0)
+    errors = [
+        (1 - chance) * _expected_error(users.shifts, users.usual / one, one, users.unknown, of_one)
+        + chance * _expected_error(users.anywhere(unlike or 0.0), users.usual / one, one, users.unknown, of_one)
+        for one in lengths
+    ]
     length = float(lengths[np.argmin(errors)])
-    if is_first:
+    if unlike is None:
         length = max(min(length, of_one / _HARMLESS), float(lengths[-1]))
-    weight = (reach[occupancy.user] * n_records * length / usual).astype(np.float64)
-    return Design(np.ones((strata.cell.size, 1)), weight, length)
+    return Design(np.ones((view.strata.cell.size, 1)), np.asarray(users.weight * (length / users.usual)), length)
+
+
+def unlike_others(answer: float, users: Users, length: float, noise: float, before: float | None) -> float:
+    """Return how likely it is that the day is unlike all others: below 0 if it is far below them.
+
+    Args:
+        answer: The noisy mean of users' deviations, as a share of the limit.
+        users: What is supposed of users' deviations.
+        length: What they are expected to be, as a share of the limit.
+        noise: Standard deviation of the noise of the answer.
+        before: How likely it was before; None for the day's first question.
+
+    Source:
+        HV-E28.
+    """
+    chance = _UNLIKE if before is None else abs(before)
+    unlike, usual = (
+        part * float(np.exp(_fit(answer, shifts, users, length, noise)).mean())
+        for part, shifts in ((chance, users.anywhere(answer)), (1 - chance, users.shifts))
+    )
+    return float(np.copysign(unlike / max(unlike + usual, _NEXT_TO_NOTHING), answer))
+
+
+def _fit(answer: float, shifts: FloatArray, users: Users, length: float, noise: float) -> FloatArray:
+    """Return the log likelihood of an answer for some shifts to its side, in points."""
+    cut, _ = mean_cut(shifts * length / users.usual, length)
+    return np.asarray(-(((abs(answer) - cut) / noise) ** 2) / 2)
 
 
 def _expected_error(shifts: FloatArray, limit: float, length: float, unknown: float, noise: float) -> float:
@@ -85,23 +154,32 @@ def _expected_error(shifts: FloatArray, limit: float, length: float, unknown: fl
     return float(np.mean(np.sqrt(off)))
 
 
-def reading_of(answer: float, view: View, length: float, noise: float) -> Reading:
+def reading_of(answer: float, users: Users, length: float, noise: float, unlike: float) -> Reading:
     """Return what an answer tells.
 
     Args:
         answer: The noisy mean of users' deviations, as a share of the limit.
-        view: The day.
-        length: What users' deviations are expected to be, as a share of the limit.
+        users: What is supposed of users' deviations.
+        length: What they are expected to be, as a share of the limit.
         noise: Standard deviation of the noise of the answer.
+        unlike: As ``unlike_others`` returns it: if that is likely, the mean may be anywhere in the range.
 
     Source:
         HV-E28.
     """
-    answer = max(abs(answer), _NEXT_TO_NOTHING)
-    mean, slope = mean_before(answer, length)
-    other, _ = mean_before(answer, length * np.exp(_unknown(view)))
+    told = max(abs(answer), _NEXT_TO_NOTHING)
+    mean, slope = mean_before(told, length)
+    other, _ = mean_before(told, length * users.unknown)
+    error = abs(float(np.log(other / mean)))
     of_mean = noise / slope if mean < 1 else min(noise / slope, max(noise, _BEYOND * mean))
-    return Reading(answer / mean, answer / mean * of_mean / noise, abs(float(np.log(other / mean))))
+    if abs(unlike) > 0.5:
+        shifts = users.anywhere(answer)
+        fit = _fit(answer, shifts, users, length, noise)
+        weight = np.exp(fit - fit.max())
+        at = float(np.average(shifts, weights=weight))
+        variance = float(np.average((shifts - at) ** 2, weights=weight))
+        mean, of_mean = (one * length / users.usual for one in (at, np.sqrt(variance + shifts[0] ** 2)))
+    return Reading(told / mean, told / mean * of_mean / noise, error)
 
 
 def mean_cut(mean: FloatArray | float, deviation: float) -> tuple[FloatArray, FloatArray]:

@@ -1,7 +1,8 @@
 """A day's private questions, one after the other: each is made from public numbers and the noisy answers before it."""
 
-from collections.abc import Generator
-from dataclasses import replace
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from dpmath.estimate.asked import Asked, Guess
 from dpmath.estimate.checked import Asking, checked
 from dpmath.estimate.design import RADIUS, as_measured, design, lengthened, parts, whole_numbers
 from dpmath.estimate.law_programme import law_programme
-from dpmath.estimate.level import Reading, level, reading_of
+from dpmath.estimate.level import Reading, Users, level, reading_of, unlike_others
 from dpmath.estimate.measurement import ROOM_BITS, Measurement
 from dpmath.estimate.posterior import Design, Estimate, Taken, estimated, expected_after
 from dpmath.estimate.questions import (
@@ -49,8 +50,11 @@ def programme(state: State | None, asked: Asked) -> Asking:
         view = _seen(replace(state, shrink=shrinkage.of_other_questions(view.state.shrink)), asked)
     else:
         view = _seen(state.later(asked.n_days).with_hexagons(asked.day), asked)
+        levels: list[_Level] = []
         for name in LEVELS:
-            earlier.append((yield from _levelled(view, asked, name)))
+            levels.append((yield from _levelled(view, asked, name, levels)))
+            # whether the day is unlike all others the last answer tells best, and so what those before it told
+            earlier = [one.taken(levels[-1].unlike) for one in levels]
             view = expected_after(view, earlier)
     _, unknown = view.state.shrink
     view, last = yield from _measured(view, asked, "map")
@@ -100,17 +104,58 @@ def _log2_scale(measured: float, noise: float, centre_variance: float, guess: Gu
     return found, float(np.sqrt(weight @ (ladder - found) ** 2))
 
 
-def _levelled(view: View, asked: Asked, name: str) -> Generator[Question, tuple[Question, ExactIntArray], Taken]:
+@dataclass(frozen=True)
+class _Level:
+    """A question how far a day is off as a whole, and its answer.
+
+    Attributes:
+        asked: The day, and what each question may cost.
+        name: The question's.
+        view: The day as it was expected.
+        question: The question as it was asked.
+        answers: Its noisy answer.
+        users: What was supposed of users.
+        length: What their deviations were expected to be, as a share of the limit.
+        before: How likely the day was unlike all others; None before the first question.
+    """
+
+    asked: Asked
+    name: str
+    view: View
+    question: Question
+    answers: ExactIntArray
+    users: Users
+    length: float
+    before: float | None
+
+    @cached_property
+    def unlike(self) -> float:
+        """How likely the day is unlike all others with this answer."""
+        return unlike_others(*self._answer, self.before)
+
+    def taken(self, unlike: float) -> Taken:
+        """Return the sum for a day that is as likely unlike all others."""
+        measurement, done = _as_asked(self.question)
+        reading = reading_of(*self._answer, unlike)
+        return _taken(self.view, self.asked, self.name, measurement, done, self.answers, reading)
+
+    @property
+    def _answer(self) -> tuple[float, Users, float, float]:
+        most = max(float(self.asked.radius.sum()), 1.0)
+        return int(self.answers[0]) / most, self.users, self.length, self.asked.noise(self.name) / most
+
+
+def _levelled(
+    view: View, asked: Asked, name: str, earlier: Sequence[_Level]
+) -> Generator[Question, tuple[Question, ExactIntArray], _Level]:
     """Ask how far users are from what is expected of them.
 
     If a day differs much as a whole, vectors of the map would all be cut, and the map be off by what is lost.
     """
-    meant = level(view, asked.reach, asked.noise(name) / RADIUS, name == LEVELS[0])
+    users, unlike = Users.of(view, asked.reach), earlier[-1].unlike if earlier else None
+    meant = level(view, users, asked.reach, asked.noise(name) / RADIUS, unlike)
     question, answers = yield Measured(_numbers(meant, view, asked, name))
-    most = max(float(asked.radius.sum()), 1.0)
-    reading = reading_of(int(answers[0]) / most, view, meant.length, asked.noise(name) / most)
-    measurement, done = _as_asked(question)
-    return _taken(view, asked, name, measurement, done, answers, reading)
+    return _Level(asked, name, view, question, answers, users, meant.length, unlike)
 
 
 def _measured(

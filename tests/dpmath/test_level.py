@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpmath.estimate.day import Day
-from dpmath.estimate.level import level, mean_before, mean_cut, reading_of
+from dpmath.estimate.level import Users, level, mean_before, mean_cut, reading_of, unlike_others
 from dpmath.estimate.view import View
 
 SHIFTS = [-3.0, -1.0, -0.2, 0.0, 0.7, 1.5]
@@ -47,20 +47,50 @@ def test_the_mean_is_found_from_the_cut_one_until_nine_of_ten_are_cut(deviation:
 @pytest.mark.theorem("HV-E28")
 def test_an_answer_tells_the_mean_and_how_well() -> None:
     """From what it was made: nothing is cut, some are, nearly all are, or noise is more than there is to tell."""
-    view = a_view(a_city())
+    users = Users.of(a_view(a_city()), np.ones(60))
     for mean, deviation in ((0.01, 0.1), (0.5, 0.1), (0.8, 0.4), (-0.8, 0.4)):
-        one = reading_of(cut(mean, deviation), view, deviation, 1e-3)
+        one = reading_of(cut(mean, deviation), users, deviation, 1e-3, 0.0)
         assert cut(mean, deviation) / one.share == pytest.approx(mean, rel=1e-2)
         slope = float(mean_cut(mean, deviation)[1])
         assert one.noise / one.share == pytest.approx(1 / slope, rel=1e-2)
-    assert reading_of(0.5, view, 0.1, 1e-3).error < 1e-3
-    assert reading_of(0.7, view, 0.4, 1e-3).error > 0.01
-    beyond = reading_of(2.0, view, 0.2, 0.1)
+    assert reading_of(0.5, users, 0.1, 1e-3, 0.0).error < 1e-3
+    assert reading_of(0.7, users, 0.4, 1e-3, 0.0).error > 0.01
+    beyond = reading_of(2.0, users, 0.2, 0.1, 0.0)
     mean = 2.0 / beyond.share
     assert mean == pytest.approx(1 + 0.2 * norm.ppf(0.9))
     assert 0.1 * beyond.noise / beyond.share == pytest.approx(mean / 4)
-    silent = reading_of(60.0, view, 0.2, 50.0)  # nobody has a budget
+    silent = reading_of(60.0, users, 0.2, 50.0, 0.0)  # nobody has a budget
     assert 50 * silent.noise / silent.share >= 49, "nothing is told"
+
+
+def a_day_off(users: Users, points: float, limit: float, noise: float) -> tuple[float, Users, float, float]:
+    """Return what is read of a day that is off by so much, asked with a limit, both in points."""
+    length = users.usual / limit
+    return cut(points / limit, length), users, length, noise
+
+
+@pytest.mark.theorem("HV-E28")
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_day_unlike_all_others_is_known_by_answers_that_no_usual_day_gives(side: int) -> None:
+    """Days differ by a point. One is off by 30, asked with a limit of 10 points and then with one of 50."""
+    users = replace(Users.of(a_view(a_city()), np.ones(60)), usual=2.0, shifts=np.linspace(0, 2.5, 64))
+    usual = unlike_others(*a_day_off(users, side * 1.0, 10.0, 0.05), None)
+    assert abs(usual) < 0.002, "as likely as before, or less"
+    odd = unlike_others(*a_day_off(users, side * 30.0, 10.0, 0.05), None)
+    assert odd * side > 0.99
+    known = {False: reading_of(*a_day_off(users, side * 30.0, 10.0, 0.05), odd)}
+    mean = 10 / known[False].share
+    deviation = 10 * 0.05 * known[False].noise / known[False].share
+    room = users.above if side > 0 else users.below
+    assert 10 < mean < room, "it is anywhere beyond the limit"
+    assert deviation == pytest.approx((room - 10) / np.sqrt(12), rel=0.15)
+    view = a_view(a_city())
+    wide, narrow = (1 / level(view, users, np.ones(60), 2.0, chance).length for chance in (odd, usual))
+    assert wide > 3 * narrow, "the next question is about all of that"
+    told = a_day_off(users, side * 30.0, 50.0, 0.02)
+    again = reading_of(*told, unlike_others(*told, odd))
+    assert 50 * abs(told[0]) / again.share == pytest.approx(30, abs=0.5)
+    assert 50 * 0.02 * again.noise / again.share == pytest.approx(1.0, rel=0.1)
 
 
 @pytest.mark.theorem("HV-E2", "HV-E28")
@@ -73,7 +103,7 @@ def test_the_level_is_asked_by_users_means(make: Callable[[Day], View]) -> None:
     deviation = np.sqrt(np.diag(of_users @ Textbook(view).pairs @ of_users.T))
     limits = []
     for noise in (30.0, 2.0, 1e-9):
-        one = level(view, reach, noise, is_first=True)
+        one = level(view, Users.of(view, reach), reach, noise, None)
         assert (one.loading == np.ones((view.strata.cell.size, 1))).all()
         weights = users_of_pairs(view.day) @ one.weight / reach
         assert weights == pytest.approx(np.full(60, weights[0])), "who is short of budget counts for less"
@@ -93,7 +123,7 @@ def test_no_limit_is_better_for_days_that_may_differ_much(factor: float, noise: 
     """By simulation: of days drawn from the law, asked with limits half and double as high, as they would be read."""
     view, rng = a_view(a_city()), np.random.default_rng(7)
     view = replace(view, today=replace(view.today, prior=view.today.prior * factor))
-    one = level(view, np.ones(60), noise, is_first=False)
+    one = level(view, Users.of(view, np.ones(60)), np.ones(60), noise, 0.0)
     of_users = users_of_pairs(view.day)
     limit = 1 / float((of_users @ one.weight)[0])
     of_users = of_users * view.day.occupancy.n_records
