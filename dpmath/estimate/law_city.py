@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import FloatArray
@@ -25,8 +25,8 @@ _ATOM, _ATOM_SPREAD = 0.1, 0.15
 """The share of records at the lower bound if any are: much of buses' speeds, and none of temperatures."""
 _LEAST_GUESS = 0.02
 """Part of the guess in what is found: no value is impossible after one noisy question."""
-_SEEN, _LEAST_MASS = 1e-3, 1e-300
-"""Of a bin: with less, the city's law says nothing of it."""
+_SEEN, _POSSIBLE, _LEAST_MASS = 1e-3, 1e-6, 1e-300
+"""Of a bin: with less, or where less is supposed, the city's law says nothing of it but noise."""
 _STEPS = 60
 _WIDTHS = 2.0 ** np.r_[0:3, -8:0]
 """What the variance of one record may be times what the map says of it, of which the likely ones are averaged."""
@@ -110,6 +110,8 @@ def guesses(found: Estimate, reach: FloatArray, bins: Bins) -> list[Guess]:
     of_users = np.bincount(occupancy.user, occupancy.n_records, occupancy.n_users)
     of_pairs = (reach / np.maximum(of_users, 1))[occupancy.user] * occupancy.n_records
     weight = np.bincount(occupancy.cell, of_pairs, occupancy.n_cells).astype(np.float64)
+    if not weight.any():  # nobody has a budget, and nothing will be told
+        weight = occupancy.cell_records.astype(np.float64)
     relative = float(np.average(view.relative, weights=occupancy.cell_records))
     one = residual_shares(np.array([1]))[0] * relative * view.state.factors["residual"] * view.state.scale**2
     mean, likely = half_points(found.mean, np.sqrt(found.variance))
@@ -192,11 +194,13 @@ def city_law(
         HV-E10.
     """
     seen = _at(points, trials[0].city) + share_off
-    log = np.array([_log_likelihood(seen - _at(points, one.city), _covariance(one, points, noise)) for one in trials])
+    log = np.array([_log_likelihood(*_off(one, points, seen, noise)) for one in trials])
     log = log.reshape(-1, _WIDTHS.size) - (np.log(_WIDTHS) / _LOG_WIDTH_DEVIATION) ** 2 / 2
     widths = np.exp((softmax(log, axis=1) * np.log([one.width for one in trials]).reshape(log.shape)).sum(axis=1))
-    shares, firsts = softmax(logsumexp(log, axis=1)), trials[:: _WIDTHS.size]
+    firsts = trials[:: _WIDTHS.size]
     likely = [replace(one, width=width) for one, width in zip(firsts, widths.tolist(), strict=True)]
+    # an atom is told of by the share at the lower bound alone; elsewhere it would take what a normal law does not fit
+    shares = softmax([_log_likelihood(*_off(one, points[:1], seen[:1], noise)) for one in likely])
     found = [_told(one, points, seen, noise) for one in likely]
     best = int(shares.argmax())
     cumulative, _ = found[best]
@@ -211,19 +215,19 @@ def city_law(
 
 def _told(guess: Guess, points: FloatArray, seen: FloatArray, noise: float) -> tuple[FloatArray, FloatArray]:
     """Return the cumulative shares that noisy ones make likely of a guess, and the covariance of their errors."""
-    supposed, known = guess.city, _covariance(guess, points, noise)
+    supposed, (off, known) = guess.city, _off(guess, points, seen, noise)
     together = _together(guess.atom, supposed, _at(points, supposed))
     left = _together(guess.atom, supposed, supposed) - together @ np.linalg.solve(known, together.T)
-    off = np.linalg.solve(known, seen - _at(points, supposed))
-    return np.append(np.clip(supposed + together @ off, 0.0, 1.0)[:-1], 1.0), left
+    likely = supposed + together @ np.linalg.solve(known, off)
+    return np.append(np.clip(likely, 0.0, 1.0)[:-1], 1.0), left
 
 
 def city_base(guess: Guess, law: FloatArray, noise: float) -> FloatArray:
     """Return the logarithm of the law that cells' laws are tilted from, with which they add up to the city's.
 
-    By iterative scaling, until what is left may be noise. Where the city's law says nothing, as beyond the values of
-    its first day, the base goes on as a normal law: so on a day on which all values are higher, records still lie about
-    their mean as before.
+    By iterative scaling, until what is left may be noise, or for ``_STEPS`` steps. Where the city's law says nothing,
+    as beyond the values of its first day, the base goes on as a normal law: so on a day on which all values are higher,
+    records still lie about their mean as before.
 
     Args:
         guess: What is likely to be supposed.
@@ -239,7 +243,8 @@ def city_base(guess: Guess, law: FloatArray, noise: float) -> FloatArray:
     )  # which the map knows better than the answers do
     with np.errstate(divide="ignore"):
         target = tilted(np.log(law), values, mean)[0]
-    told = np.flatnonzero(target > _SEEN)
+    possible = np.diff(guess.city, prepend=0.0) > _POSSIBLE
+    told = np.flatnonzero((target > _SEEN) & possible | (target == target.max()))
     seen = np.arange(told[0], told[-1] + 1)[target[told[0] : told[-1] + 1] > 0]
     used = np.flatnonzero(share)
     off = values - mean
@@ -249,10 +254,11 @@ def city_base(guess: Guess, law: FloatArray, noise: float) -> FloatArray:
         if np.abs(np.cumsum(mixed - target)).max() <= noise / 2:
             break
         step = np.log(target[seen] / np.maximum(mixed[seen], _LEAST_MASS))
-        _, _, bend = _parabola(off[seen], step, target[seen])
+        _, slope, bend = _parabola(off[seen], step, target[seen])
         bend = min(bend, most - bent)
         bent += bend
-        base = base + bend * off**2 + np.interp(values, values[seen], step - bend * off[seen] ** 2)
+        left = step - slope * off[seen] - bend * off[seen] ** 2  # a law that is tilted has no slope of its own
+        base = base + bend * off**2 + np.interp(values, values[seen], left)
     return base - base.max()
 
 
@@ -274,10 +280,10 @@ def _together(atom: float, one: FloatArray, other: FloatArray) -> FloatArray:
     return np.asarray(_SPREAD**2 * low * (1 - high) + (of_atom if atom else 0.0))
 
 
-def _covariance(guess: Guess, points: FloatArray, noise: float) -> FloatArray:
-    """Return that of the noisy shares below the points."""
+def _off(guess: Guess, points: FloatArray, seen: FloatArray, noise: float) -> tuple[FloatArray, FloatArray]:
+    """Return by how much noisy shares below some points differ from a guess, and the covariance of that."""
     at_points = _at(points, guess.city)
-    return _together(guess.atom, at_points, at_points) + noise**2 * np.eye(points.size)
+    return seen - at_points, _together(guess.atom, at_points, at_points) + noise**2 * np.eye(points.size)
 
 
 def _log_likelihood(off: FloatArray, covariance: FloatArray) -> float:

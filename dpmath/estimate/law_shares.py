@@ -17,7 +17,7 @@ from dpmath.joint.loadings import Cells, Loadings, Sizes, loadings
 SIZES = Sizes(common=12, lasting=8, own=2)
 _NODE = np.sqrt(3)
 _LEAST_VARIANCE = 1e-6
-"""Of a cell's share: no share is known to more than a thousandth."""
+"""Of a cell's share, which is not known to less than a thousandth. Parts that are smaller still are left out."""
 _LEAST_DEVIATION = 0.1
 """Of a mean, in points: a law is not tilted to two means that are nearer."""
 
@@ -84,6 +84,7 @@ def _apart(seen: Seen, beyond: FloatArray, curved: FloatArray) -> tuple[OfFactor
     for table, (numbers, covariance) in enumerate(zip(seen.shapes.laws.tables, seen.shapes.covariance, strict=True)):
         moved = law @ (beyond * numbers) - moments.table[:, table] * above
         moved -= moments.slope[:, table] * slope * moments.variance
+        moved = np.where(np.abs(moved) > _LEAST_VARIANCE, moved, 0.0)
         variance, turned = np.linalg.eigh(covariance)
         fields.append(moved[:, None] * (seen.rows @ (turned * np.sqrt(np.maximum(variance, 0.0)))))
         local.append(moved * np.sqrt(local_variance(table)))
@@ -92,6 +93,7 @@ def _apart(seen: Seen, beyond: FloatArray, curved: FloatArray) -> tuple[OfFactor
     steps = np.diff(apart)
     off = np.sqrt(max(float(steps @ seen.shapes.law_off[:-1, :-1] @ steps), 0.0))
     spread = np.sqrt(np.maximum(law @ apart**2 - (law @ apart) ** 2, 0.0))
+    spread = np.where(spread > _LEAST_VARIANCE, spread, 0.0)
     n_tables = seen.shapes.n_tables
     local.append(spread * np.sqrt(2 * local_variance(n_tables)))
     fields.append((spread * off / max(float(np.average(spread, weights=occupancy.cell_records)), 1e-12))[:, None])

@@ -19,6 +19,7 @@ _NEAR = 1e-7
 _STEEPEST = 1e3
 """The largest tilt that is tried, a point."""
 _LEAST_LENGTH = 1e-3
+_ROUNDING = 1e-9
 _EDGE = 0.02
 """A mean is taken to be so many points inside the values that its law can have."""
 
@@ -129,7 +130,9 @@ class Moments:
         table = law @ laws.tables.T
         together = law @ (laws.tables * laws.values).T - table * mean[:, None]
         slope = together / variance[:, None]
-        own = np.maximum(law @ (laws.tables**2).T - table**2 - slope * together, 0.0)
+        square = law @ (laws.tables**2).T
+        own = square - table**2 - slope * together
+        own = np.where(own > _ROUNDING * square, own, 0.0)  # of two values, a table says nothing that the mean does not
         return cls(law, variance, table, slope, own)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import expit, logsumexp, ndtr, ndtri
 
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.posterior import Design
@@ -24,6 +24,8 @@ _UNLIKE = 0.001
 """Of days: what they are off by is anything in the range, as after a change of unit or where sensors fail."""
 _ANYWHERE = np.arange(0.5, 512) / 512
 """What such a day may be off by, as a share of what is left of the range: one as likely as another."""
+LIKELY = 0.5
+"""With a higher chance, the day is taken to be unlike all others."""
 _NEXT_TO_NOTHING = 1e-6
 
 
@@ -50,6 +52,7 @@ class Users:
         weight: What each pair counts for, shape (P,): those of a user for as much as the user may answer.
         usual: What users differ by.
         unknown: By which factor that may be off.
+        alone: How far their mean is off because they are few.
         shifts: By how much days differ as a whole, one as likely as another, shape (n,).
         above: How far the day may be above what is expected of it.
         below: How far below.
@@ -58,6 +61,7 @@ class Users:
     weight: FloatArray
     usual: float
     unknown: float
+    alone: float
     shifts: FloatArray
     above: float
     below: float
@@ -71,9 +75,9 @@ class Users:
         expected = float(weight @ view.expected[occupancy.cell]) / max(float(weight.sum()), _NEXT_TO_NOTHING)
         usual = float(np.sqrt(np.mean(_variances(view, n_records))))
         shifts = np.sqrt(_shift_variance(view, weight)) * _SHIFTS.ravel()
-        return cls(
-            weight, usual, float(np.exp(_unknown(view))), shifts, max(POINTS - expected, 1.0), max(expected, 1.0)
-        )
+        room = (max(one, 1.0) for one in (POINTS - expected, expected))
+        alone = usual * float(np.sqrt((reach**2).sum()) / max(float(reach.sum()), _NEXT_TO_NOTHING))
+        return cls(weight, usual, float(np.exp(_unknown(view))), alone, shifts, *room)
 
     def anywhere(self, side: float) -> FloatArray:
         """Return what a day that is unlike all others may be off by on one side."""
@@ -111,7 +115,7 @@ def level(view: View, users: Users, reach: FloatArray, noise: float, unlike: flo
 
 
 def unlike_others(answer: float, users: Users, length: float, noise: float, before: float | None) -> float:
-    """Return how likely it is that the day is unlike all others: below 0 if it is far below them.
+    """Return how likely it is that the day is unlike all others, with the sign of the answer.
 
     Args:
         answer: The noisy mean of users' deviations, as a share of the limit.
@@ -125,16 +129,19 @@ def unlike_others(answer: float, users: Users, length: float, noise: float, befo
     """
     chance = _UNLIKE if before is None else abs(before)
     unlike, usual = (
-        part * float(np.exp(_fit(answer, shifts, users, length, noise)).mean())
+        np.log(max(part, _NEXT_TO_NOTHING))
+        + logsumexp(_fit(answer, shifts, users, length, noise))
+        - np.log(shifts.size)
         for part, shifts in ((chance, users.anywhere(answer)), (1 - chance, users.shifts))
     )
-    return float(np.copysign(unlike / max(unlike + usual, _NEXT_TO_NOTHING), answer))
+    return float(np.copysign(expit(unlike - usual), answer))
 
 
 def _fit(answer: float, shifts: FloatArray, users: Users, length: float, noise: float) -> FloatArray:
     """Return the log likelihood of an answer for some shifts to its side, in points."""
-    cut, _ = mean_cut(shifts * length / users.usual, length)
-    return np.asarray(-(((abs(answer) - cut) / noise) ** 2) / 2)
+    cut, slope = mean_cut(shifts * length / users.usual, length)
+    variance = noise**2 + (slope * users.alone * length / users.usual) ** 2
+    return np.asarray(-((abs(answer) - cut) ** 2 / variance + np.log(variance)) / 2)
 
 
 def _expected_error(shifts: FloatArray, limit: float, length: float, unknown: float, noise: float) -> float:
@@ -172,7 +179,7 @@ def reading_of(answer: float, users: Users, length: float, noise: float, unlike:
     other, _ = mean_before(told, length * users.unknown)
     error = abs(float(np.log(other / mean)))
     of_mean = noise / slope if mean < 1 else min(noise / slope, max(noise, _BEYOND * mean))
-    if abs(unlike) > 0.5:
+    if abs(unlike) > LIKELY:
         shifts = users.anywhere(answer)
         fit = _fit(answer, shifts, users, length, noise)
         weight = np.exp(fit - fit.max())

@@ -137,7 +137,7 @@ def told_by(view: View, taken: Sequence[Taken]) -> Told:
         sums=np.concatenate([one.sums for one in taken]),
         seen=seen,
         cell=(of_cells * (view.cell_variance / factors["cell"])[:, None]).T @ of_cells,
-        level=np.outer(seen[0], seen[0]) * (state.of_the_day[0] / factors["level"]),
+        level=np.outer(seen[0], seen[0]) * (view.of_the_day[0] / factors["level"]),
         day=seen[1:].T @ ((state.of_the_day[1:] / factors["day"])[:, None] * seen[1:]),
         residual=np.block([[_together(view, one, other, view.apart_variance) for other in taken] for one in taken]),
         user=product(of_users.T, of_users),
@@ -203,7 +203,7 @@ def _with_scales(view: View, told: Told, scales: Scales, shocks: FloatArray) -> 
 def _with_shocks(view: View, told: Told, shocks: FloatArray) -> tuple[View, Told]:
     """Return a day that differs more or less than others, before its sums, and the sums, with the view's scales."""
     of_level, of_rest = shocks
-    of_the_day = view.state.of_the_day * of_rest
+    of_the_day = view.of_the_day * of_rest
     of_the_day[0] *= of_level / of_rest
     told = replace(told, level=of_level * told.level, day=of_rest * told.day)
     return replace(view, today=view.state.known.varying(of_the_day)), told

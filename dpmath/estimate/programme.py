@@ -12,7 +12,7 @@ from dpmath.estimate.asked import Asked, Guess
 from dpmath.estimate.checked import Asking, checked
 from dpmath.estimate.design import RADIUS, as_measured, design, lengthened, parts, whole_numbers
 from dpmath.estimate.law_programme import law_programme
-from dpmath.estimate.level import Reading, Users, level, reading_of, unlike_others
+from dpmath.estimate.level import LIKELY, Reading, Users, level, reading_of, unlike_others
 from dpmath.estimate.measurement import ROOM_BITS, Measurement
 from dpmath.estimate.posterior import Design, Estimate, Taken, estimated, expected_after
 from dpmath.estimate.questions import (
@@ -55,7 +55,7 @@ def programme(state: State | None, asked: Asked) -> Asking:
             levels.append((yield from _levelled(view, asked, name, levels)))
             # whether the day is unlike all others the last answer tells best, and so what those before it told
             earlier = [one.taken(levels[-1].unlike) for one in levels]
-            view = expected_after(view, earlier)
+            view = expected_after(replace(view, odd=_odd(levels)), earlier)
     _, unknown = view.state.shrink
     view, last = yield from _measured(view, asked, "map")
     found = yield from checked(estimated(view, [*earlier, last]), asked)
@@ -143,6 +143,15 @@ class _Level:
     def _answer(self) -> tuple[float, Users, float, float]:
         most = max(float(self.asked.radius.sum()), 1.0)
         return int(self.answers[0]) / most, self.users, self.length, self.asked.noise(self.name) / most
+
+
+def _odd(levels: Sequence[_Level]) -> float:
+    """Return what the variance of a day's level is times that of others: anywhere, if it is unlike all."""
+    first, last = levels[0], levels[-1]
+    if abs(last.unlike) <= LIKELY:
+        return 1.0
+    variance = float(first.users.anywhere(first.unlike)[-1]) ** 2 / 12
+    return max(1.0, variance / float(first.view.state.of_the_day[0]))
 
 
 def _levelled(

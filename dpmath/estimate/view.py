@@ -39,6 +39,7 @@ class View:
         relative: What is expected of each cell before its place is known, over the mean of all records, within limits,
             shape (G,): large values vary more.
         today: What is known of the day's coefficients: of what lasts and what differs on the day together.
+        odd: What the variance of the day's level is times that of other days.
     """
 
     day: Day
@@ -46,6 +47,7 @@ class View:
     rows: Rows
     relative: FloatArray
     today: Known
+    odd: float = 1.0
 
     @classmethod
     def of(cls, day: Day, state: State, covariates: FloatArray) -> "View":
@@ -55,6 +57,13 @@ class View:
         mean = max(float(np.average(of_city, weights=day.occupancy.cell_records)), _LEAST_MEAN)
         relative = np.clip(of_city / mean, *_RELATIVE)
         return cls(day, state, replace(rows, own=rows.own * relative[:, None]), relative, state.known_today)
+
+    @property
+    def of_the_day(self) -> FloatArray:
+        """Variance of what each coefficient differs by on this day, in squared points, shape (S,)."""
+        variances = self.state.of_the_day.copy()
+        variances[0] *= self.odd
+        return variances
 
     @cached_property
     def expected(self) -> FloatArray:

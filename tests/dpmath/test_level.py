@@ -1,17 +1,21 @@
 """How far a day is off as a whole, from users' deviations that are cut: against numerical integration and search."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from city_days import Textbook, a_city, a_short_view, a_view, users_of_pairs
+from city_days import UNIT, Textbook, a_city, a_short_view, a_view, users_of_pairs
+from law_days import asked_with_laws, private_of
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from dpmath.estimate.asking import ask
 from dpmath.estimate.day import Day
 from dpmath.estimate.level import Users, level, mean_before, mean_cut, reading_of, unlike_others
+from dpmath.estimate.programme import programme
 from dpmath.estimate.view import View
 
 SHIFTS = [-3.0, -1.0, -0.2, 0.0, 0.7, 1.5]
@@ -73,7 +77,7 @@ def a_day_off(users: Users, points: float, limit: float, noise: float) -> tuple[
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_day_unlike_all_others_is_known_by_answers_that_no_usual_day_gives(side: int) -> None:
     """Days differ by a point. One is off by 30, asked with a limit of 10 points and then with one of 50."""
-    users = replace(Users.of(a_view(a_city()), np.ones(60)), usual=2.0, shifts=np.linspace(0, 2.5, 64))
+    users = replace(Users.of(a_view(a_city()), np.ones(60)), usual=2.0, alone=0.01, shifts=np.linspace(0, 2.5, 64))
     usual = unlike_others(*a_day_off(users, side * 1.0, 10.0, 0.05), None)
     assert abs(usual) < 0.002, "as likely as before, or less"
     odd = unlike_others(*a_day_off(users, side * 30.0, 10.0, 0.05), None)
@@ -91,6 +95,23 @@ def test_a_day_unlike_all_others_is_known_by_answers_that_no_usual_day_gives(sid
     again = reading_of(*told, unlike_others(*told, odd))
     assert 50 * abs(told[0]) / again.share == pytest.approx(30, abs=0.5)
     assert 50 * 0.02 * again.noise / again.share == pytest.approx(1.0, rel=0.1)
+
+
+@pytest.mark.theorem("HV-E28")
+@pytest.mark.statistical
+@pytest.mark.parametrize("spread", [0, 1])
+@pytest.mark.parametrize("moved", [-25, 40])
+def test_the_map_of_a_day_unlike_all_others_is_right(spread: int, moved: int) -> None:
+    """Records differ little, so days are supposed to; then all values move. Off by five deviations: never in 10,000."""
+    rng, day, state = np.random.default_rng(1), a_city(1), None
+    for middle in (50, 50 + moved):
+        records = [(middle + spread * rng.integers(-1, 2, n)).tolist() for n in day.occupancy.n_records.tolist()]
+        private = private_of(day.occupancy, records)
+        found, _ = ask(programme(state, asked_with_laws(day, 20 * UNIT["l2"], state)), private, os.urandom)
+        state = found.state
+        off = found.mean - np.bincount(day.occupancy.cell, private.totals) / day.occupancy.cell_records / 10
+        assert (np.abs(off) < 5 * np.sqrt(found.variance) + 0.1).all()
+        assert np.sqrt(found.variance).max() < 2
 
 
 @pytest.mark.theorem("HV-E2", "HV-E28")
