@@ -87,9 +87,14 @@ class Guess:
         return found
 
     @cached_property
+    def law(self) -> FloatArray:
+        """The share of all records in each bin, shape (N_BINS,)."""
+        return self.share @ self._laws
+
+    @property
     def city(self) -> FloatArray:
         """The share of all records in each bin or below it, shape (N_BINS,)."""
-        return np.cumsum(self.share @ self._laws)
+        return np.cumsum(self.law)
 
 
 def guesses(found: Estimate, reach: FloatArray, bins: Bins) -> list[Guess]:
@@ -132,7 +137,7 @@ def thresholds(guess: Guess, limits: Sequence[float]) -> FloatArray:
     wanted = sorted({0.0, *(float(limit) for limit in limits if 0 < limit < POINTS)})[:MOST_THRESHOLDS]
     among = np.searchsorted(guess.city, np.linspace(0.04, 0.98, 4 * MOST_THRESHOLDS)).clip(max=N_BINS - 2)
     while len(wanted) < MOST_THRESHOLDS:
-        below = np.interp(wanted, np.arange(N_BINS), guess.city)
+        below = _at(np.array(wanted), guess.city)
         gaps = np.abs(guess.city[among][:, None] - below).min(axis=1)
         best = int(gaps.argmax())
         if gaps[best] < 0.02:
@@ -208,7 +213,7 @@ def city_law(
     for share, (other, of_other) in zip(shares, found, strict=True):
         left += share * (of_other + np.outer(other - cumulative, other - cumulative))
     law = np.clip(np.diff(isotonic_regression(cumulative).x, prepend=0.0), 0.0, None)
-    law = law + _LEAST_GUESS * np.diff(likely[best].city, prepend=0.0)
+    law = law + _LEAST_GUESS * likely[best].law
     used = likely[best].bins.used
     return likely[best], np.where(used, law, 0.0) / law[used].sum(), left
 
@@ -238,19 +243,16 @@ def city_base(guess: Guess, law: FloatArray, noise: float) -> FloatArray:
         HV-E10.
     """
     base, values, share = guess.base, guess.bins.values, guess.share
-    mean = np.array(
-        [float(share @ plain_laws(base, values) @ values)]
-    )  # which the map knows better than the answers do
+    mixed = share @ plain_laws(base, values)
+    mean = mixed @ values
     with np.errstate(divide="ignore"):
-        target = tilted(np.log(law), values, mean)[0]
-    possible = np.diff(guess.city, prepend=0.0) > _POSSIBLE
-    told = np.flatnonzero((target > _SEEN) & possible | (target == target.max()))
+        # the map knows the mean better than the answers do
+        target = tilted(np.log(law), values, np.array([mean]))[0]
+    told = np.flatnonzero((target > _SEEN) & (guess.law > _POSSIBLE) | (target == target.max()))
     seen = np.arange(told[0], told[-1] + 1)[target[told[0] : told[-1] + 1] > 0]
-    used = np.flatnonzero(share)
     off = values - mean
     bent, most = 0.0, 1 / (4 * guess.width)
     for _ in range(_STEPS):
-        mixed = share[used] @ plain_laws(base, values)[used]
         if np.abs(np.cumsum(mixed - target)).max() <= noise / 2:
             break
         step = np.log(target[seen] / np.maximum(mixed[seen], _LEAST_MASS))
@@ -259,6 +261,7 @@ def city_base(guess: Guess, law: FloatArray, noise: float) -> FloatArray:
         bent += bend
         left = step - slope * off[seen] - bend * off[seen] ** 2  # a law that is tilted has no slope of its own
         base = base + bend * off**2 + np.interp(values, values[seen], left)
+        mixed = share @ plain_laws(base, values)
     return base - base.max()
 
 

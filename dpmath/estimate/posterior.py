@@ -138,7 +138,7 @@ def told_by(view: View, taken: Sequence[Taken]) -> Told:
         seen=seen,
         cell=(of_cells * (view.cell_variance / factors["cell"])[:, None]).T @ of_cells,
         level=np.outer(seen[0], seen[0]) * (view.of_the_day[0] / factors["level"]),
-        day=seen[1:].T @ ((state.of_the_day[1:] / factors["day"])[:, None] * seen[1:]),
+        day=seen[1:].T @ ((view.of_the_day[1:] / factors["day"])[:, None] * seen[1:]),
         residual=np.block([[_together(view, one, other, view.apart_variance) for other in taken] for one in taken]),
         user=product(of_users.T, of_users),
         noise=np.diag(np.concatenate([np.full(one.sums.size, one.noise**2) for one in taken])),

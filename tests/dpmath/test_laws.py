@@ -6,14 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from city_days import MUCH, UNIT, VALUE_RANGE, a_city
-from law_days import asked_with_laws, private_day, private_of
+from law_days import BINS, VALUES, a_law, asked_with_laws, private_day, private_of
 
-from dpmath.estimate import law_city, law_shares
+from dpmath.estimate import law_shares
 from dpmath.estimate.areas import area_numbers, areas_of_cells
 from dpmath.estimate.asking import ask
 from dpmath.estimate.errors import loadings_of
 from dpmath.estimate.law_bins import N_BINS, BinCounts, Bins
-from dpmath.estimate.law_city import Guess, city_base, city_law, thresholds
 from dpmath.estimate.law_design import Seen, shape_design, shape_question, shapes_after
 from dpmath.estimate.law_output import (
     LEAST_RECORDS,
@@ -26,7 +25,7 @@ from dpmath.estimate.law_output import (
 )
 from dpmath.estimate.law_shape import N_COMMON, first_shapes
 from dpmath.estimate.law_shares import Shares, shares_above
-from dpmath.estimate.law_tilt import N_TABLES, Laws, Moments, half_points, tables_of, tilted
+from dpmath.estimate.law_tilt import N_TABLES, Laws, Moments, tables_of
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
@@ -34,17 +33,6 @@ from dpmath.estimate.whole import RADIUS
 from dpmath.joint.loadings import Sizes
 
 pytestmark = pytest.mark.theorem("HV-E10")
-BINS = Bins(VALUE_RANGE)
-VALUES = BINS.values
-
-
-def a_law(seed: int = 0) -> np.ndarray:
-    """Return a law with much at 0, and two humps."""
-    rng = np.random.default_rng(seed)
-    humps = [np.exp(-(((VALUES - at) / wide) ** 2)) for at, wide in zip(rng.uniform(5, 80, 2), (6, 20), strict=True)]
-    law = humps[0] + humps[1] + 1e-6
-    law[0] += rng.uniform(2, 20)
-    return law / law.sum()
 
 
 def some_laws(seed: int = 0) -> Laws:
@@ -114,58 +102,6 @@ def test_a_mean_moves_with_a_shape_by_what_its_table_says_apart_from_the_value(s
         assert by_mean @ laws.tables[table] == pytest.approx(moments.slope[:, table], rel=1e-3, abs=1e-6)
 
 
-def a_guess(width: float, atom: float, mean: np.ndarray, deviation: float = 2.0, seed: int = 0) -> Guess:
-    """Return what is supposed of cells with some means, each of which counts for something else."""
-    weight = np.random.default_rng(seed).uniform(1, 9, mean.size)
-    return Guess(width, atom, *half_points(mean, np.full(mean.size, deviation)), weight, BINS)
-
-
-def of_city(base: np.ndarray, guess: Guess) -> np.ndarray:
-    """Return the law of all records if a cell's is the base, tilted."""
-    return guess.share @ tilted(base, VALUES, np.arange(2 * N_BINS - 1) / 2)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_cells_laws_add_up_to_that_of_the_city(seed: int) -> None:
-    rng, target = np.random.default_rng(seed), a_law(seed)
-    mean = np.clip(target @ VALUES + rng.normal(size=80) * 5, 1, 90)
-    guess = a_guess(100.0, 0.1, mean, seed=seed)
-    mean += target @ VALUES - np.average(mean, weights=guess.weight)
-    guess = a_guess(100.0, 0.1, mean, seed=seed)
-    of_noise = {noise: of_city(city_base(guess, target, noise), guess) for noise in (0.0, 0.1)}
-    off = {noise: float(np.abs(np.cumsum(law - target)).max()) for noise, law in of_noise.items()}
-    assert off[0.0] < 0.02
-    assert off[0.0] < off[0.1] <= 0.05, "what may be noise is left"
-
-
-def a_narrow_city(spread: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return cells' means about 60 points, and the law of their records, which differ by so much from them."""
-    mean = rng.normal(60, 2, 300)
-    records = (rng.normal(mean, spread, (4_000, 300)) * 100).round() / 100
-    return mean, np.bincount(np.ceil(records).astype(int).ravel(), minlength=N_BINS) / records.size
-
-
-@pytest.mark.parametrize("wrong", [1.0, 10.0])
-def test_records_lie_about_their_mean_as_measured_also_where_none_were_before(wrong: float) -> None:
-    """Values 12 points lower than all that were seen, as on a cold day: the laws moved as a whole, and keep their form.
-
-    What the map says of one record may be ten times what it is; the noisy shares tell.
-    """
-    rng, spread = np.random.default_rng(3), 1.5
-    mean, true = a_narrow_city(spread, rng)
-    trials = [a_guess(wrong * spread**2 * width, atom, mean, 0.3) for atom in (0.1, 0.0) for width in law_city._WIDTHS]
-    points = thresholds(trials[0], [50.0])
-    below = np.stack([BINS.shares_below(point) for point in points])
-    off = below @ true - below @ np.diff(trials[0].city, prepend=0.0) + rng.normal(0, 0.02, points.size)
-    likely, law, _ = city_law(trials, points, off, 0.02)
-    assert likely.atom == 0
-    base = city_base(likely, law, 0.02)
-    for moved in (0.0, -12.0, -30.0, 20.0):
-        found = tilted(base, VALUES, np.array([60 + moved]))[0]
-        deviation = np.sqrt(found @ VALUES**2 - (found @ VALUES) ** 2)
-        assert 0.5 * spread < deviation < 1.5 * spread, f"moved by {moved}"
-
-
 def test_quantiles_and_shares_are_linear_from_the_first_to_the_last_tick_of_a_bin() -> None:
     bins, law = Bins(VALUE_RANGE), np.zeros((1, N_BINS))
     law[0, [0, 10, 20]] = 0.25, 0.5, 0.25
@@ -183,30 +119,6 @@ def test_of_few_values_a_quantile_is_one_of_them() -> None:
     cumulative = np.cumsum(law, axis=1)
     assert [bins.quantile(cumulative, share)[0] for share in (0.2, 0.3, 0.7, 0.8)] == [0, 50, 50, 100]
     assert [bins.shares_below(point) @ law[0] for point in (0, 49.9, 50, 99, 100)] == [0.25, 0.25, 0.75, 0.75, 1]
-
-
-def test_thresholds_are_the_limits_the_lower_bound_and_points_that_share_the_records() -> None:
-    guess = a_guess(200.0, 0.1, np.array([25.0]))
-    found = thresholds(guess, [30.0, 50.0])
-    assert {0.0, 30.0, 50.0} <= set(found.tolist())
-    assert 5 <= found.size <= 12
-    assert (np.diff(found) > 0).all()
-    assert thresholds(guess, range(1, 60)).size == 12
-
-
-@pytest.mark.parametrize("noise", [1e-4, 20.0])
-def test_the_citys_law_is_as_answered_without_noise_and_as_guessed_with_much(noise: float) -> None:
-    true, mean = np.cumsum(a_law(2)), np.full(3, a_law(2) @ VALUES)
-    trials = [a_guess(200 * width, atom, mean) for atom in (0.1, 0.0) for width in law_city._WIDTHS]
-    points = thresholds(trials[0], [30.0])
-    off = np.interp(points, np.arange(N_BINS), true - trials[0].city)
-    guess, law, left = city_law(trials, points, off, noise)
-    assert guess.atom == 0.1 or noise > 1
-    found, there = np.cumsum(law)[points.astype(int)], np.diag(left)[points.astype(int)]
-    assert (np.sqrt(there) < 1e-3).all() == (noise < 0.1), "what is not told of is not known"
-    wanted = true if noise < 0.1 else guess.city
-    assert np.abs(found - wanted[points.astype(int)]).max() < 0.05
-    assert (law >= 0).all()
 
 
 def a_day_with_laws(limit: int, seed: int = 1, shape: float = 1.0) -> tuple[Estimate, PrivateDay]:

@@ -82,9 +82,9 @@ def test_a_day_unlike_all_others_is_known_by_answers_that_no_usual_day_gives(sid
     assert abs(usual) < 0.002, "as likely as before, or less"
     odd = unlike_others(*a_day_off(users, side * 30.0, 10.0, 0.05), None)
     assert odd * side > 0.99
-    known = {False: reading_of(*a_day_off(users, side * 30.0, 10.0, 0.05), odd)}
-    mean = 10 / known[False].share
-    deviation = 10 * 0.05 * known[False].noise / known[False].share
+    known = reading_of(*a_day_off(users, side * 30.0, 10.0, 0.05), odd)
+    mean = 10 / known.share
+    deviation = 10 * 0.05 * known.noise / known.share
     room = users.above if side > 0 else users.below
     assert 10 < mean < room, "it is anywhere beyond the limit"
     assert deviation == pytest.approx((room - 10) / np.sqrt(12), rel=0.15)

@@ -8,10 +8,22 @@ from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.asked import Asked
 from dpmath.estimate.charges import charges, limit_of, reach_of
 from dpmath.estimate.day import Day
-from dpmath.estimate.law_bins import BinCounts
+from dpmath.estimate.law_bins import BinCounts, Bins
 from dpmath.estimate.law_charges import FIRST, LATER, law_charges, limit_of_map
 from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.state import State
+
+BINS = Bins(VALUE_RANGE)
+VALUES = BINS.values
+
+
+def a_law(seed: int = 0) -> np.ndarray:
+    """Return a law with much at 0, and two humps."""
+    rng = np.random.default_rng(seed)
+    humps = [np.exp(-(((VALUES - at) / wide) ** 2)) for at, wide in zip(rng.uniform(5, 80, 2), (6, 20), strict=True)]
+    law = humps[0] + humps[1] + 1e-6
+    law[0] += rng.uniform(2, 20)
+    return law / law.sum()
 
 
 def private_of(occupancy: Occupancy, records: list[list[int]]) -> PrivateDay:
