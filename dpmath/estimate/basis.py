@@ -8,13 +8,11 @@ import numpy as np
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import KINDS, Day, FloatArray
 from dpmath.estimate.rows import Rows
+from dpmath.estimate.surface import cover, nearness
 
 _SMOOTH_SPACINGS = 2.5
-_MOST_KNOTS = 60
 _MOST_STATES = 2500
 _MOST_SLOT_FUNCTIONS = 24
-_ROUGH = 0.1
-"""What a course of the day has that is not smooth, as a share: an hour may differ from those beside it everywhere."""
 _SLOT_HOURS = 3.0
 _FARTHEST_COVARIATE = 5.0
 _LEAST_EIGENVALUE = 0.03
@@ -29,31 +27,38 @@ LASTING = {
     "stay": 0.2,
     "kind": 0.0025,
     "kind_slot": 0.0025,
+    "kind_hour": 0.001,
     "slot": 0.015,
+    "hour": 0.005,
     "smooth": 0.03,
     "smooth_slot": 0.0075,
     "hexagon": 0.015,
     "hexagon_slot": 0.015,
     "cell": 0.03,
 }
-"""Prior variance of each part that lasts over days, as a share of the square of the scale."""
+"""Prior variance of each part that lasts over days, as a share of the square of the scale. The city's course of the day
+is a smooth one ("slot") and one without order ("hour"), as rush hours are."""
 BY_PLACE = 0.37
 """The share of covariates, hexagons and cells together, unless the covariates alone have more."""
-GROUPS = ("covariate", "city", "hexagon", "remote", "cell")
+GROUPS = ("covariate", "city", "hour", "hexagon", "remote", "cell")
 """Groups of functions whose variances are learned apart; the city's mean and how users stay are not among them."""
 _REMOTE = 0.5
 """The share of what a hexagon is supposed to vary by that goes by how remote it is: places with few records may be
 unlike all others, as a depot is, or a motorway. The rest is alike for all."""
 _GROUP_OF = {"city": "fixed", "stay": "fixed", "covariate": "covariate"}
-"""Of a part that is common to the city; the others are of the group "city"."""
+"""Of a part that is common to the city; the others are of the group "city". The group "hour" gives to parts of it."""
 _OWN = LASTING["hexagon"] + LASTING["hexagon_slot"] + LASTING["cell"]
+_HOUR_OF = {"slot": "hour", "kind_slot": "kind_hour"}
+"""Of a part that is a course of the day: the share of the same course without order."""
 OF_THE_DAY = {
     "city": 0.03,
     "covariate": 0.0,
     "stay": 0.0,
     "kind": 0.0,
     "kind_slot": 0.0,
+    "kind_hour": 0.0,
     "slot": 0.0025,
+    "hour": 0.00025,
     "smooth": 0.0025,
     "smooth_slot": 0.0025,
     "hexagon": 0.0015,
@@ -144,16 +149,25 @@ class Basis:
             shares: The variance of each part.
             remote: How remote each hexagon with coefficients is, shape (H,).
         """
-        common = {part: np.full(size, shares[part]) for part, size in self.sizes.items()}
-        n_courses = self.courses.shape[1]
-        common["smooth_slot"] *= np.tile(self.course_values[:n_courses], len(self.knots))
         found = {}
         for group in ("fixed", *GROUPS):
-            of_city = [values * (_GROUP_OF.get(part, "city") == group) for part, values in common.items()]
+            of_city = self._common_variances(shares, group)
             of_each = remote if group == "remote" else np.ones(remote.size)
             own = self.own_factor * self._own_variances(shares, group)[: self.n_own]
             found[group] = np.concatenate([*of_city, np.outer(of_each, own).ravel()])
         return found
+
+    def _common_variances(self, shares: dict[str, float], group: str) -> list[FloatArray]:
+        """Return the variances that a group gives to the functions of each part.
+
+        A course is a smooth one, and one without order, which is the group of hours.
+        """
+        if group == "hour":
+            return [np.full(size, shares.get(_HOUR_OF.get(part, ""), 0.0)) for part, size in self.sizes.items()]
+        slot, course = (self.course_values[: functions.shape[1]] for functions in (self.slots, self.courses))
+        smooth = {"slot": slot, "kind_slot": slot, "smooth_slot": course}
+        share = {part: shares[part] * (_GROUP_OF.get(part, "city") == group) for part in self.sizes}
+        return [share[part] * np.resize(smooth.get(part, np.ones(1)), size) for part, size in self.sizes.items()]
 
     def cell_variance(self, day: Day) -> FloatArray:
         """Return the variance of what is each cell's own on one day, for a scale of 1, shape (G,)."""
@@ -192,7 +206,7 @@ class Basis:
         kind = np.zeros((n_cells, len(KINDS)))
         kind[:, day.kind] = 1
         slots, courses, number = self.slots[day.slot], self.courses[day.slot], known[day.hexagon]
-        surface = (_nearness(day.position, self.knots, self.reach) @ self.knot_root)[day.hexagon]
+        surface = (nearness(day.position, self.knots, self.reach) @ self.knot_root)[day.hexagon]
         common = np.column_stack(
             [
                 np.ones(n_cells),
@@ -227,8 +241,8 @@ def fit_basis(day: Day, covariates: FloatArray, similar_cells: bool = True) -> B
     records = day.occupancy.cell_records.astype(float)
     mean, whitening = _whitening(covariates, records, max(1, day.names.size // _HEXAGONS_A_COVARIATE))
     reach = _SMOOTH_SPACINGS * day.spacing
-    knots = _cover(day.position, reach) if similar_cells else np.zeros((0, 3))
-    values, vectors = np.linalg.eigh(_nearness(knots, knots, reach) + 1e-4 * np.eye(len(knots)))
+    knots = cover(day.position, reach) if similar_cells else np.zeros((0, 3))
+    values, vectors = np.linalg.eigh(nearness(knots, knots, reach) + 1e-4 * np.eye(len(knots)))
     n_courses = int(np.clip(_MOST_STATES // max(1, day.names.size) - 1, 3, day.n_slots))
     if day.n_slots == 1 and similar_cells:
         n_courses = 0  # the one function is that of the hexagon already
@@ -237,7 +251,7 @@ def fit_basis(day: Day, covariates: FloatArray, similar_cells: bool = True) -> B
     return Basis(
         covariate_mean=mean,
         whitening=whitening,
-        slots=courses[:, :n_slots] * np.sqrt(course_values[:n_slots] + _ROUGH),
+        slots=courses[:, :n_slots],
         courses=courses[:, :n_courses],
         course_values=course_values,
         left_out=courses[:, n_courses:],
@@ -277,19 +291,3 @@ def _slot_functions(n_slots: int) -> tuple[FloatArray, FloatArray]:
     near = np.exp(-0.5 * (np.sin(np.pi * apart / 24) * 24 / np.pi / _SLOT_HOURS) ** 2)
     values, vectors = np.linalg.eigh(near)
     return np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-
-
-def _cover(position: FloatArray, reach: float) -> FloatArray:
-    """Return positions such that every position is near one of them, as far as their largest number allows."""
-    chosen = [0]
-    distance = np.linalg.norm(position - position[0], axis=1)
-    while distance.max() > reach and len(chosen) < _MOST_KNOTS:
-        chosen.append(int(distance.argmax()))
-        distance = np.minimum(distance, np.linalg.norm(position - position[chosen[-1]], axis=1))
-    return position[chosen]
-
-
-def _nearness(left: FloatArray, right: FloatArray, reach: float) -> FloatArray:
-    """Return a Gaussian function of the distance of every two positions."""
-    square = ((left[:, None] - right[None]) ** 2).sum(axis=2)
-    return np.exp(-0.5 * square / reach**2)

@@ -104,9 +104,12 @@ class Shapes:
             used = np.flatnonzero(np.diag(before) > 0)
             there = np.flatnonzero(np.diag(_prior(table, position, 1.0)) > 0)
             precision, new = np.linalg.inv(self.covariance[table][np.ix_(used, used)]), there.size - used.size
-            known, turned = np.linalg.eigh(precision - np.linalg.inv(before[np.ix_(used, used)]))
-            told = np.pad((turned * np.maximum(known, 0.0)) @ turned.T, (0, new))
-            seen = np.pad(precision @ self.mean[table][used], (0, new))
+            inverse = np.linalg.inv(before[np.ix_(used, used)])
+            known, turned = np.linalg.eigh(precision - inverse)
+            told = (turned * np.maximum(known, 0.0)) @ turned.T
+            # with the same prior the mean stays, though what drift forgot is left out
+            seen = np.pad((told + inverse) @ self.mean[table][used], (0, new))
+            told = np.pad(told, (0, new))
             block = np.ix_(there, there)
             if by_likelihood and table < N_LOCAL:
                 scales[table] = _likely_scale(told, seen, [_prior(table, position, one)[block] for one in _SCALES])

@@ -20,7 +20,7 @@ _BY_LOGS = np.vstack([np.eye(len(NAMES)), np.eye(len(NAMES))[[NAMES.index("level
 """Which logs each part's variance is multiplied by on the last day: its own, and the day's shocks, shape (n + 2, n)."""
 _MOST = 3.5
 """A variance is at most e^3.5 = 33 times what was supposed, and at least a 33rd."""
-_DEVIATION = (_MOST, 1.0, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
+_DEVIATION = (_MOST, 1.0, 1.5, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
 """Of the log of each variance about what is supposed: a factor of about e either way. Covariates may tell nothing or
 much, so no factor within the bounds is unlikely: else sums that show that they tell nothing would be taken to say that
 all else varies little too."""

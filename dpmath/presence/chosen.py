@@ -103,7 +103,7 @@ def _centre(name: str) -> str:
 
 
 def apart(ours: Question, theirs: Question) -> float:
-    """Return how far the chosen numbers of a question are from those of another, as a share of them; rounding is 0.
+    """Return how far the chosen numbers of a question are from those of another, as a share: by rounding, under 1e-6.
 
     Loadings of directions may be turned, as long as they ask for the same: their products are compared.
 

@@ -180,9 +180,19 @@ def test_each_part_varies_by_its_share_and_half_of_what_a_hexagon_does_by_how_re
     assert lasting.size == basis.n_common + 3 * basis.n_own
     assert lasting[0] == LASTING["city"]
     names = np.repeat(list(basis.sizes), list(basis.sizes.values()))
-    of = {"city": "fixed", "stay": "fixed", "covariate": "covariate"}
+    group_of = {"city": "fixed", "stay": "fixed", "covariate": "covariate"}
     for group, variances in groups.items():
-        assert not variances[: basis.n_common][[of.get(name, "city") != group for name in names]].any()
+        of_city = variances[: basis.n_common]
+        if group == "hour":
+            of = np.array([{"slot": LASTING["hour"], "kind_slot": LASTING["kind_hour"]}.get(one, 0.0) for one in names])
+            assert (of_city == of).all()
+        else:
+            assert not of_city[[group_of.get(name, "city") != group for name in names]].any()
+    slots = basis.course_values[: basis.slots.shape[1]]
+    assert groups["city"][: basis.n_common][names == "slot"] == pytest.approx(LASTING["slot"] * slots)
+    assert groups["city"][: basis.n_common][names == "kind_slot"] == pytest.approx(
+        np.tile(LASTING["kind_slot"] * slots, 3)
+    )
     assert not groups["city"][basis.n_common :].any()
     assert groups["cell"][basis.n_common :] == pytest.approx(
         basis.own_factor * LASTING["cell"] * np.tile(np.append(0, np.ones(basis.n_own - 1)), 3)
@@ -256,7 +266,7 @@ def test_places_and_cells_differ_in_proportion_to_what_the_city_expects_of_them(
     state = a_state(day, centre=20.0)
     short = replace(state.basis, courses=state.basis.courses[:, :4], left_out=state.basis.courses[:, 4:])
     state = first_state(day, short, 20.0, 4.0, 9.0, 0.3)
-    n_common, rng = state.basis.n_common, np.random.default_rng(3)
+    n_common, rng = state.basis.n_common, np.random.default_rng(4)
     one = a_told(state.mean.size, 12, rng)
     of_city = np.where(np.arange(state.mean.size) < n_common, 1.0, 0.1)[:, None]
     state = replace(state, told=(replace(one, sums=40 * one.sums, seen=one.seen * of_city),))

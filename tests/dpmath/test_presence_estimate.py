@@ -485,7 +485,7 @@ def test_what_was_asked_counts_where_another_processor_would_turn_directions(fir
     turned = asked_again(
         programme(None, asked_at("2")), chosen | {"roughly_values": chosen["roughly_values"] * signs}, answers
     )
-    assert turned.apart == 0
+    assert turned.apart < 1e-6, "but for rounding, of which a root is taken"
     assert turned.loss(CURRENCY) == first_day.loss(CURRENCY)
     assert np.allclose(turned.estimate.mean.mean, first_day.estimate.mean.mean, rtol=1e-9)
     unturned = asked_again(programme(None, asked_at("2")), chosen, answers)
@@ -501,7 +501,7 @@ def test_other_questions_than_follow_are_seen_and_none_costs_more_or_breaks_the_
         found = asked_again(steps(), chosen | {name: chosen[name] - chosen[name] // 8}, first_day.answers)
         assert found.apart > 0.05
         assert found.loss(CURRENCY) == first_day.loss(CURRENCY)
-    assert asked_again(steps(), chosen | {"values_centre": chosen["values_centre"] + 1}, first_day.answers).apart == 0
+    assert asked_again(steps(), chosen | {"values_centre": chosen["values_centre"] + 1}, first_day.answers).apart < 1e-6
     rough = chosen["roughly_values"]
     for other in (
         {"roughly_values": rough[:, :-1]},

@@ -62,18 +62,23 @@ def test_new_hexagons_get_the_prior_and_others_keep_what_is_known() -> None:
 def test_every_part_has_the_scale_of_its_group_and_the_centre_is_as_unsure_as_it_was_measured() -> None:
     """Named part by part: which of the scales multiplies it."""
     day = a_city()
-    factors = dict(zip(NAMES, (2.0, 3.0, 5.0, 6.0, 7.0, 11.0, 13.0, 17.0), strict=True))
+    factors = dict(zip(NAMES, (2.0, 3.0, 23.0, 5.0, 6.0, 7.0, 11.0, 13.0, 17.0), strict=True))
     first = first_state(day, a_basis(day), 50.0, 400.0, 9.0, 0.3)
     state = replace(first, scales=scales_of(np.log([factors[name] for name in NAMES])))
     assert state.factors == pytest.approx(factors)
     basis = state.basis
-    of = {"city": 1.0, "covariate": 2.0, "stay": 1.0}
+    of, hour_of = (
+        {"city": 1.0, "covariate": 2.0, "stay": 1.0},
+        {"slot": "hour", "kind_slot": "kind_hour"},
+    )
     place, course = 0, basis.course_values[: basis.n_own - 1]
+    courses = {"smooth_slot": len(basis.knots), "slot": 1, "kind_slot": 3}
     for name, size in basis.sizes.items():
         part = slice(place, place := place + size)
-        shape = np.tile(course, len(basis.knots)) if name == "smooth_slot" else np.ones(size)
-        lasting = LASTING[name] * shape * of.get(name, 3.0) * 81
-        today = OF_THE_DAY[name] * shape * (11.0 if name == "city" else 13.0) * 81
+        shape = np.tile(course, courses[name]) if name in courses else np.ones(size)
+        hour, hour_today = (shares[hour_of[name]] if name in hour_of else 0.0 for shares in (LASTING, OF_THE_DAY))
+        lasting = (LASTING[name] * shape * of.get(name, 3.0) + 23 * hour) * 81
+        today = (OF_THE_DAY[name] * shape + hour_today) * (11.0 if name == "city" else 13.0) * 81
         assert state.lasting[part] == pytest.approx([400.0] if name == "city" else lasting), name
         assert state.of_the_day[part] == pytest.approx(today), name
     of_hexagon = np.append(LASTING["hexagon"], LASTING["hexagon_slot"] * course)
