@@ -96,7 +96,7 @@ def level(view: View, users: Users, reach: FloatArray, noise: float, unlike: flo
         users: What is supposed of users' deviations.
         reach: Radius of each user's ball, as a share of the full radius, shape (L,).
         noise: Standard deviation of the noise, in radii of the ball.
-        unlike: None for the day's first question. The next is about what that told: as ``unlike_others`` returns it.
+        unlike: None for the day's first question. Of the next, what ``Answer.unlike_others`` returns of the first.
 
     Source:
         HV-E2, HV-E28.
@@ -114,34 +114,71 @@ def level(view: View, users: Users, reach: FloatArray, noise: float, unlike: flo
     return Design(np.ones((view.strata.cell.size, 1)), np.asarray(users.weight * (length / users.usual)), length)
 
 
-def unlike_others(answer: float, users: Users, length: float, noise: float, before: float | None) -> float:
-    """Return how likely it is that the day is unlike all others, with the sign of the answer.
+@dataclass(frozen=True)
+class Answer:
+    """A noisy answer: the mean of users' deviations, each cut at a limit.
 
-    Args:
-        answer: The noisy mean of users' deviations, as a share of the limit.
+    Attributes:
+        mean: The mean, as a share of the limit.
         users: What is supposed of users' deviations.
         length: What they are expected to be, as a share of the limit.
-        noise: Standard deviation of the noise of the answer.
-        before: How likely it was before; None for the day's first question.
-
-    Source:
-        HV-E28.
+        noise: Standard deviation of the noise.
     """
-    chance = _UNLIKE if before is None else abs(before)
-    unlike, usual = (
-        np.log(max(part, _NEXT_TO_NOTHING))
-        + logsumexp(_fit(answer, shifts, users, length, noise))
-        - np.log(shifts.size)
-        for part, shifts in ((chance, users.anywhere(answer)), (1 - chance, users.shifts))
-    )
-    return float(np.copysign(expit(unlike - usual), answer))
 
+    mean: float
+    users: Users
+    length: float
+    noise: float
 
-def _fit(answer: float, shifts: FloatArray, users: Users, length: float, noise: float) -> FloatArray:
-    """Return the log likelihood of an answer for some shifts to its side, in points."""
-    cut, slope = mean_cut(shifts * length / users.usual, length)
-    variance = noise**2 + (slope * users.alone * length / users.usual) ** 2
-    return np.asarray(-((abs(answer) - cut) ** 2 / variance + np.log(variance)) / 2)
+    def unlike_others(self, before: float | None) -> float:
+        """Return how likely it is that the day is unlike all others, with the sign of the answer.
+
+        Args:
+            before: How likely it was before; None for the day's first question.
+
+        Source:
+            HV-E28.
+        """
+        chance = _UNLIKE if before is None else abs(before)
+        unlike, usual = (
+            np.log(max(part, _NEXT_TO_NOTHING)) + logsumexp(self._fit(shifts)) - np.log(shifts.size)
+            for part, shifts in ((chance, self.users.anywhere(self.mean)), (1 - chance, self.users.shifts))
+        )
+        return float(np.copysign(expit(unlike - usual), self.mean))
+
+    def reading(self, unlike: float) -> Reading:
+        """Return what the answer tells.
+
+        Args:
+            unlike: As ``unlike_others`` returns it: if that is likely, the mean may be anywhere in the range.
+
+        Source:
+            HV-E28.
+        """
+        told = max(abs(self.mean), _NEXT_TO_NOTHING)
+        mean, slope = mean_before(told, self.length)
+        other, _ = mean_before(told, self.length * self.users.unknown)
+        error = abs(float(np.log(other / mean)))
+        of_mean = self.noise / slope if mean < 1 else min(self.noise / slope, max(self.noise, _BEYOND * mean))
+        if abs(unlike) > LIKELY:
+            shifts = self.users.anywhere(self.mean)
+            fit = self._fit(shifts)
+            weight = np.exp(fit - fit.max())
+            at = float(np.average(shifts, weights=weight))
+            variance = float(np.average((shifts - at) ** 2, weights=weight))
+            mean, of_mean = (one * self._in_limits for one in (at, np.sqrt(variance + shifts[0] ** 2)))
+        return Reading(told / mean, told / mean * of_mean / self.noise, error)
+
+    def _fit(self, shifts: FloatArray) -> FloatArray:
+        """Return the log likelihood of the answer for some shifts to its side, in points."""
+        cut, slope = mean_cut(shifts * self._in_limits, self.length)
+        variance = self.noise**2 + (slope * self.users.alone * self._in_limits) ** 2
+        return np.asarray(-((abs(self.mean) - cut) ** 2 / variance + np.log(variance)) / 2)
+
+    @property
+    def _in_limits(self) -> float:
+        """What a point is, as a share of the limit."""
+        return self.length / self.users.usual
 
 
 def _expected_error(shifts: FloatArray, limit: float, length: float, unknown: float, noise: float) -> float:
@@ -159,34 +196,6 @@ def _expected_error(shifts: FloatArray, limit: float, length: float, unknown: fl
     error = ((noise**2 + (other - cut) ** 2) / np.maximum(slope, 1e-9) ** 2) * limit**2
     off = error * shifts**2 / (error + shifts**2)  # who is told nothing errs by the shift
     return float(np.mean(np.sqrt(off)))
-
-
-def reading_of(answer: float, users: Users, length: float, noise: float, unlike: float) -> Reading:
-    """Return what an answer tells.
-
-    Args:
-        answer: The noisy mean of users' deviations, as a share of the limit.
-        users: What is supposed of users' deviations.
-        length: What they are expected to be, as a share of the limit.
-        noise: Standard deviation of the noise of the answer.
-        unlike: As ``unlike_others`` returns it: if that is likely, the mean may be anywhere in the range.
-
-    Source:
-        HV-E28.
-    """
-    told = max(abs(answer), _NEXT_TO_NOTHING)
-    mean, slope = mean_before(told, length)
-    other, _ = mean_before(told, length * users.unknown)
-    error = abs(float(np.log(other / mean)))
-    of_mean = noise / slope if mean < 1 else min(noise / slope, max(noise, _BEYOND * mean))
-    if abs(unlike) > LIKELY:
-        shifts = users.anywhere(answer)
-        fit = _fit(answer, shifts, users, length, noise)
-        weight = np.exp(fit - fit.max())
-        at = float(np.average(shifts, weights=weight))
-        variance = float(np.average((shifts - at) ** 2, weights=weight))
-        mean, of_mean = (one * length / users.usual for one in (at, np.sqrt(variance + shifts[0] ** 2)))
-    return Reading(told / mean, told / mean * of_mean / noise, error)
 
 
 def mean_cut(mean: FloatArray | float, deviation: float) -> tuple[FloatArray, FloatArray]:

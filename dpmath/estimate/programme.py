@@ -12,7 +12,7 @@ from dpmath.estimate.asked import Asked, Guess
 from dpmath.estimate.checked import Asking, checked
 from dpmath.estimate.design import RADIUS, as_measured, design, lengthened, parts, whole_numbers
 from dpmath.estimate.law_programme import law_programme
-from dpmath.estimate.level import LIKELY, Reading, Users, level, reading_of, unlike_others
+from dpmath.estimate.level import LIKELY, Answer, Reading, Users, level
 from dpmath.estimate.measurement import ROOM_BITS, Measurement
 from dpmath.estimate.posterior import Design, Estimate, Taken, estimated, expected_after
 from dpmath.estimate.questions import (
@@ -114,8 +114,7 @@ class _Level:
         view: The day as it was expected.
         question: The question as it was asked.
         answers: Its noisy answer.
-        users: What was supposed of users.
-        length: What their deviations were expected to be, as a share of the limit.
+        read: The same as a share of the limit, with what was supposed of users.
         before: How likely the day was unlike all others; None before the first question.
     """
 
@@ -124,25 +123,19 @@ class _Level:
     view: View
     question: Question
     answers: ExactIntArray
-    users: Users
-    length: float
+    read: Answer
     before: float | None
 
     @cached_property
     def unlike(self) -> float:
         """How likely the day is unlike all others with this answer."""
-        return unlike_others(*self._answer, self.before)
+        return self.read.unlike_others(self.before)
 
     def taken(self, unlike: float) -> Taken:
         """Return the sum for a day that is as likely unlike all others."""
         measurement, done = _as_asked(self.question)
-        reading = reading_of(*self._answer, unlike)
+        reading = self.read.reading(unlike)
         return _taken(self.view, self.asked, self.name, measurement, done, self.answers, reading)
-
-    @property
-    def _answer(self) -> tuple[float, Users, float, float]:
-        most = max(float(self.asked.radius.sum()), 1.0)
-        return int(self.answers[0]) / most, self.users, self.length, self.asked.noise(self.name) / most
 
 
 def _odd(levels: Sequence[_Level]) -> float:
@@ -150,7 +143,7 @@ def _odd(levels: Sequence[_Level]) -> float:
     first, last = levels[0], levels[-1]
     if abs(last.unlike) <= LIKELY:
         return 1.0
-    variance = float(first.users.anywhere(first.unlike)[-1]) ** 2 / 12
+    variance = float(first.read.users.anywhere(first.unlike)[-1]) ** 2 / 12
     return max(1.0, variance / float(first.view.state.of_the_day[0]))
 
 
@@ -164,7 +157,9 @@ def _levelled(
     users, unlike = Users.of(view, asked.reach), earlier[-1].unlike if earlier else None
     meant = level(view, users, asked.reach, asked.noise(name) / RADIUS, unlike)
     question, answers = yield Measured(_numbers(meant, view, asked, name))
-    return _Level(asked, name, view, question, answers, users, meant.length, unlike)
+    most = max(float(asked.radius.sum()), 1.0)
+    read = Answer(int(answers[0]) / most, users, meant.length, asked.noise(name) / most)
+    return _Level(asked, name, view, question, answers, read, unlike)
 
 
 def _measured(

@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from dpmath.estimate.asking import ask
 from dpmath.estimate.day import Day
-from dpmath.estimate.level import Users, level, mean_before, mean_cut, reading_of, unlike_others
+from dpmath.estimate.level import Answer, Users, level, mean_before, mean_cut
 from dpmath.estimate.programme import programme
 from dpmath.estimate.view import View
 
@@ -53,24 +53,24 @@ def test_an_answer_tells_the_mean_and_how_well() -> None:
     """From what it was made: nothing is cut, some are, nearly all are, or noise is more than there is to tell."""
     users = Users.of(a_view(a_city()), np.ones(60))
     for mean, deviation in ((0.01, 0.1), (0.5, 0.1), (0.8, 0.4), (-0.8, 0.4)):
-        one = reading_of(cut(mean, deviation), users, deviation, 1e-3, 0.0)
+        one = Answer(cut(mean, deviation), users, deviation, 1e-3).reading(0.0)
         assert cut(mean, deviation) / one.share == pytest.approx(mean, rel=1e-2)
         slope = float(mean_cut(mean, deviation)[1])
         assert one.noise / one.share == pytest.approx(1 / slope, rel=1e-2)
-    assert reading_of(0.5, users, 0.1, 1e-3, 0.0).error < 1e-3
-    assert reading_of(0.7, users, 0.4, 1e-3, 0.0).error > 0.01
-    beyond = reading_of(2.0, users, 0.2, 0.1, 0.0)
+    assert Answer(0.5, users, 0.1, 1e-3).reading(0.0).error < 1e-3
+    assert Answer(0.7, users, 0.4, 1e-3).reading(0.0).error > 0.01
+    beyond = Answer(2.0, users, 0.2, 0.1).reading(0.0)
     mean = 2.0 / beyond.share
     assert mean == pytest.approx(1 + 0.2 * norm.ppf(0.9))
     assert 0.1 * beyond.noise / beyond.share == pytest.approx(mean / 4)
-    silent = reading_of(60.0, users, 0.2, 50.0, 0.0)  # nobody has a budget
+    silent = Answer(60.0, users, 0.2, 50.0).reading(0.0)  # nobody has a budget
     assert 50 * silent.noise / silent.share >= 49, "nothing is told"
 
 
-def a_day_off(users: Users, points: float, limit: float, noise: float) -> tuple[float, Users, float, float]:
+def a_day_off(users: Users, points: float, limit: float, noise: float) -> Answer:
     """Return what is read of a day that is off by so much, asked with a limit, both in points."""
     length = users.usual / limit
-    return cut(points / limit, length), users, length, noise
+    return Answer(cut(points / limit, length), users, length, noise)
 
 
 @pytest.mark.theorem("HV-E28")
@@ -78,11 +78,11 @@ def a_day_off(users: Users, points: float, limit: float, noise: float) -> tuple[
 def test_a_day_unlike_all_others_is_known_by_answers_that_no_usual_day_gives(side: int) -> None:
     """Days differ by a point. One is off by 30, asked with a limit of 10 points and then with one of 50."""
     users = replace(Users.of(a_view(a_city()), np.ones(60)), usual=2.0, alone=0.01, shifts=np.linspace(0, 2.5, 64))
-    usual = unlike_others(*a_day_off(users, side * 1.0, 10.0, 0.05), None)
+    usual = a_day_off(users, side * 1.0, 10.0, 0.05).unlike_others(None)
     assert abs(usual) < 0.002, "as likely as before, or less"
-    odd = unlike_others(*a_day_off(users, side * 30.0, 10.0, 0.05), None)
+    odd = a_day_off(users, side * 30.0, 10.0, 0.05).unlike_others(None)
     assert odd * side > 0.99
-    known = reading_of(*a_day_off(users, side * 30.0, 10.0, 0.05), odd)
+    known = a_day_off(users, side * 30.0, 10.0, 0.05).reading(odd)
     mean = 10 / known.share
     deviation = 10 * 0.05 * known.noise / known.share
     room = users.above if side > 0 else users.below
@@ -92,8 +92,8 @@ def test_a_day_unlike_all_others_is_known_by_answers_that_no_usual_day_gives(sid
     wide, narrow = (1 / level(view, users, np.ones(60), 2.0, chance).length for chance in (odd, usual))
     assert wide > 3 * narrow, "the next question is about all of that"
     told = a_day_off(users, side * 30.0, 50.0, 0.02)
-    again = reading_of(*told, unlike_others(*told, odd))
-    assert 50 * abs(told[0]) / again.share == pytest.approx(30, abs=0.5)
+    again = told.reading(told.unlike_others(odd))
+    assert 50 * abs(told.mean) / again.share == pytest.approx(30, abs=0.5)
     assert 50 * 0.02 * again.noise / again.share == pytest.approx(1.0, rel=0.1)
 
 
