@@ -162,8 +162,9 @@ class Basis:
 
         A course is a smooth one, and one without order, which is the group of hours.
         """
-        if group == "hour":
-            return [np.full(size, shares.get(_HOUR_OF.get(part, ""), 0.0)) for part, size in self.sizes.items()]
+        if group == "hour":  # a slot varies as much, however few functions there are
+            each = self.course_values.size / max(1, self.slots.shape[1])
+            return [np.full(size, each * shares.get(_HOUR_OF.get(part, ""), 0.0)) for part, size in self.sizes.items()]
         slot, course = (self.course_values[: functions.shape[1]] for functions in (self.slots, self.courses))
         smooth = {"slot": slot, "kind_slot": slot, "smooth_slot": course}
         share = {part: shares[part] * (_GROUP_OF.get(part, "city") == group) for part in self.sizes}

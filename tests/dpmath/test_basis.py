@@ -211,6 +211,18 @@ def test_each_part_varies_by_its_share_and_half_of_what_a_hexagon_does_by_how_re
 
 
 @pytest.mark.theorem("HV-E1")
+@pytest.mark.parametrize("n_slots", [6, 24, 96])
+def test_a_slot_varies_by_its_shares_however_many_a_day_has(n_slots: int) -> None:
+    day = a_city(n_slots=n_slots)
+    basis = fit_basis(day, covariates(day, True))
+    groups = basis.variances(LASTING, np.ones(10))
+    names = np.repeat(list(basis.sizes), list(basis.sizes.values()))
+    for group, share in (("city", "slot"), ("hour", "hour")):
+        of_slots = basis.slots**2 @ groups[group][: names.size][names == "slot"]
+        assert of_slots.mean() == pytest.approx(LASTING[share], rel=0.01)
+
+
+@pytest.mark.theorem("HV-E1")
 def test_what_a_shortened_course_leaves_out_is_the_cells_own() -> None:
     """A hexagon's whole variance in a slot is the same, however many functions its course has."""
     day = a_city(n_slots=24)
