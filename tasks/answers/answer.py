@@ -2,8 +2,7 @@
 
 import datetime as dt
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,10 @@ from scipy.special import ndtr
 from shapely.geometry.base import BaseGeometry
 
 from dpmath.estimate.areas import HALF_WIDTH
-from tasks.answers.places import Areas, Everything
+from tasks.answers.notes import about, missing_days, of_areas
+from tasks.answers.places import Areas
 from tasks.answers.published import Published
+from tasks.answers.question import Question
 from tasks.answers.sums import (
     Label,
     Reader,
@@ -27,51 +28,13 @@ from tasks.answers.sums import (
     users_of,
     with_link,
 )
-from tasks.answers.times import period_of
+from tasks.answers.times import check_slots, n_slots, period_of
 from tasks.base.errors import HexveilError
 from tasks.output_formats.columns import share_above
 from tasks.output_formats.joint import JOINT, JOINT_SHARES, JOINT_USERS
 
 FALSE_DISCOVERIES = 0.1
 """The share of the places listed as changed that have not, on average, at most."""
-OF = ("mean", "n_users")
-ANY_DAY, ANY_HOUR = frozenset(range(7)), frozenset(range(24))
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked.
-
-    Attributes:
-        areas: The areas.
-        first: The first local day; None for the first that is published.
-        last: The last one; None for the last that is published.
-        weekdays: The weekdays that count, Monday being 0.
-        hours: The local hours that count.
-        by: "day", "week" or "month": each is answered apart; None: all days together.
-        by_hour: Whether each hour is answered apart.
-        compare: The first and last day of the period that this one is compared with.
-        of: What is asked for: "mean", or "n_users" where presence is secret.
-        above: The limit above which the share of records is asked for, and no mean.
-        percentile: The percentile of records that is asked for, and no mean.
-    """
-
-    areas: Areas = field(default_factory=Everything)
-    first: dt.date | None = None
-    last: dt.date | None = None
-    weekdays: frozenset[int] = ANY_DAY
-    hours: frozenset[int] = ANY_HOUR
-    by: str | None = None
-    by_hour: bool = False
-    compare: tuple[dt.date, dt.date] | None = None
-    of: str = "mean"
-    above: Decimal | None = None
-    percentile: int | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the answer's column."""
-        return self.of if self.above is None else share_above(self.above)
 
 
 @dataclass(frozen=True)
@@ -119,19 +82,29 @@ def answer(published: Published, question: Question) -> Answer:
     of_users = question.of == "n_users"
     if not of_users and published.has(JOINT_USERS) and not published.has(JOINT):
         raise HexveilError("these files have no means, only numbers of users: ask for them with --of n_users")
+    if of_users and not published.has(JOINT_USERS):
+        raise HexveilError(
+            "these files have no numbers of users to add up: they are published where presence is secret"
+        )
     reader = Reader(question.areas, question.hours, published.zone, question.by_hour)
     both = sorted({*asked, *before})
     if question.above is not None:
         _check_has_shares(published)
     published.check_one_value(both)
+    grids = published.grids(both)
+    for date, (_, minutes) in grids.items():
+        check_slots(minutes, question.hours, date)
     found = {date: reader.of_day(said) for date, said in zip(both, _said(published, both, question), strict=True)}
     rows = []
     for period in sorted({period_of(date, question.by) for date in asked}):
         dates = [date for date in asked if period_of(date, question.by) == period]
         for label in sorted({label for date in dates for label in found[date]}):
             row = row_of([(date, found[date].get(label)) for date in both], dates, before, question.name)
-            slots = published.slots_a_day / 24 * (1 if question.by_hour else len(question.hours)) * len(dates)
-            asked_for = (question.areas.n_hexagons(label[0], published.resolution) or len(reader.seen)) * slots
+            hours = question.hours if label[1] is None else frozenset([label[1]])
+            asked_for = sum(
+                n_slots(minutes, hours) * (question.areas.n_hexagons(label[0], resolution) or len(reader.seen))
+                for resolution, minutes in map(grids.__getitem__, dates)
+            )
             share = {"share_with_records": min(row.pop("present", 0.0) / asked_for, 1.0)}
             rows += [_named(label, period, question) | row | ({} if of_users else share)] if row else []
     if not rows:
@@ -139,7 +112,14 @@ def answer(published: Published, question: Question) -> Answer:
     table = pl.DataFrame(rows)
     return Answer(
         with_discoveries(table) if before else table,
-        _notes(reader, published, asked, question),
+        (
+            about(published, question),
+            *missing_days(published, (first, last), asked, question),
+            *(missing_days(published, question.compare, before, question) if question.compare else ()),
+            *of_areas(question.areas, reader, set(table["area"])),
+            *(["These days are of several grids."] if len(set(grids.values())) > 1 else []),
+            *(["`changed`: of the areas listed as changed, at most a tenth have not, on average."] if before else []),
+        ),
         _title(published, asked, question, bool(before)),
         "change" if before else question.name,
         question.areas,
@@ -273,22 +253,3 @@ def with_discoveries(table: pl.DataFrame) -> pl.DataFrame:
     p_value = table["p_value"]
     passing = table.filter(p_value <= FALSE_DISCOVERIES * p_value.rank("max") / p_value.count())["p_value"]
     return table.with_columns(changed=pl.col("p_value") <= (passing.max() if passing.len() else -1.0))
-
-
-def _notes(reader: Reader, published: Published, asked: list[dt.date], question: Question) -> tuple[str, ...]:
-    about = (
-        "Users, counted once in each hexagon and slot and added up, for a day on average"
-        if question.of == "n_users"
-        else f"Means over records in {published.unit}"
-        if question.above is None
-        else f"Shares of the records above {question.above} {published.unit}"
-    )
-    notes = [f"{about}; 95 % intervals hold what cells and days have in common."]
-    missing = (asked[-1] - asked[0]).days + 1 - len(asked) if question.weekdays == ANY_DAY else 0
-    if missing:
-        notes.append(f"{missing} days between {asked[0]} and {asked[-1]} are not published.")
-    if reader.cut:
-        notes.append(f"{len(reader.cut)} hexagons are cut by an area's edge and count by the share that is inside.")
-    if question.compare:
-        notes.append("`changed`: of the areas listed as changed, at most a tenth have not, on average.")
-    return tuple(notes)

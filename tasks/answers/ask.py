@@ -6,9 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from tasks.answers.answer import OF, Answer, Question, answer
+from tasks.answers.answer import Answer, answer
 from tasks.answers.places import Areas, EachHexagon, Everything, Hexagons, read_areas
 from tasks.answers.published import Published
+from tasks.answers.question import OF, Question
 from tasks.answers.times import PERIODS, date_of, hours_of, range_of, weekdays_of
 from tasks.base.errors import HexveilError
 from tasks.output_formats.joint import JOINT, JOINT_USERS
@@ -69,13 +70,13 @@ def ask(
     files = Published(str(published))
     question = Question(
         areas=_areas(where, name, width, hexagons, apart="area" in wanted),
-        first=date_of(first) if first else None,
-        last=date_of(last) if last else None,
+        first=None if first is None else date_of(str(first)),
+        last=None if last is None else date_of(str(last)),
         weekdays=weekdays_of(days),
         hours=hours_of(hours),
         by=periods[0] if periods else None,
         by_hour="hour" in wanted,
-        compare=range_of(compare) if compare else None,
+        compare=None if compare is None else range_of(compare),
         above=None if above is None else _limit(above),
         percentile=percentile,
         of=of or ("n_users" if files.has(JOINT_USERS) and not files.has(JOINT) else "mean"),
@@ -105,12 +106,16 @@ def _limit(above: float | str) -> Decimal:
 def _areas(
     where: str | Path | None, name: str | None, width: float | None, hexagons: str | None, *, apart: bool
 ) -> Areas:
-    if where and hexagons:
+    if where is not None and hexagons is not None:
         raise HexveilError("give a file of areas or hexagons, not both")
-    if (name or width) and not where:
+    if (name is not None or width is not None) and where is None:
         raise HexveilError("name and width are about the areas of a file: give where too")
-    if where:
+    if apart and (where is not None or hexagons is not None):
+        raise HexveilError("by area answers for every hexagon: leave out where and hexagons")
+    if width is not None and not width > 0:
+        raise HexveilError(f"width={width} must be metres above 0")
+    if where is not None:
         return read_areas(Path(where), name, width)
-    if hexagons:
-        return Hexagons(frozenset(one.strip() for one in hexagons.split(",")))
+    if hexagons is not None:
+        return Hexagons(frozenset(one.strip().lower() for one in hexagons.split(",")))
     return EachHexagon() if apart else Everything()

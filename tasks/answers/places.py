@@ -175,7 +175,7 @@ def read_areas(path: Path, name: str | None, width: float | None) -> Outlines:
 
     Args:
         path: A GeoJSON or GeoParquet file, in longitude and latitude.
-        name: The property that names areas; None for `name`, or the first text.
+        name: The property that names areas; None for `name`, or the first text that no two share, or their number.
         width: How wide the corridor along a line is, and the circle around a point, in metres.
 
     Raises:
@@ -204,16 +204,28 @@ def areas_of(content: bytes, path: Path, name: str | None = None, width: float |
     key = _naming(rows, name, path)
     named: dict[str, list[BaseGeometry]] = {}
     for number, (geometry, properties) in enumerate(rows, 1):
-        shape = scale(shapely.make_valid(geometry), squeeze, 1.0, origin=(0, 0))
-        if shape.area == 0:
-            if width is None:
-                raise HexveilError(f"{path} has lines or points, no areas: say how wide they are with --width METRES")
-            shape = shape.buffer(width / 2 / _METRES_A_DEGREE)
+        shape = scale(_widened(shapely.make_valid(geometry), width, path), squeeze, 1.0, origin=(0, 0))
         of_area = str(properties[key]) if key else f"area {number}"
         if of_area.encode(errors="ignore").decode() != of_area:
             raise HexveilError(f"{path}: the name of area {number} is no text that can be written")
         named.setdefault(of_area, []).append(shapely.make_valid(shape))
     return Outlines({one: shapely.union_all(shapes) for one, shapes in named.items()}, squeeze)
+
+
+def _widened(geometry: BaseGeometry, width: float | None, path: Path) -> BaseGeometry:
+    """Return an area, of whose parts lines and points got a width."""
+    found = []
+    for part in getattr(geometry, "geoms", [geometry]):
+        if part.area == 0 and width is not None:
+            squeeze = float(np.cos(np.radians(part.representative_point().y)))
+            wide = scale(part, squeeze, 1.0, origin=(0, 0)).buffer(width / 2 / _METRES_A_DEGREE)
+            found.append(scale(wide, 1 / squeeze, 1.0, origin=(0, 0)))
+        elif part.area or geometry.area == 0:
+            found.append(part)
+    whole = shapely.union_all(found)
+    if whole.area == 0:
+        raise HexveilError(f"{path} has lines or points, no areas: say how wide they are with --width METRES")
+    return whole
 
 
 def _naming(rows: list[tuple[BaseGeometry, dict[str, Any]]], name: str | None, path: Path) -> str | None:
@@ -225,7 +237,8 @@ def _naming(rows: list[tuple[BaseGeometry, dict[str, Any]]], name: str | None, p
                 f"not every area of {path} has the property {name}; all have {', '.join(of_all) or 'none'}"
             )
         return name
-    texts = [key for key in of_all if isinstance(rows[0][1][key], str)]
+    told_apart = [key for key in of_all if len({str(properties[key]) for _, properties in rows}) == len(rows)]
+    texts = [key for key in told_apart if isinstance(rows[0][1][key], str)]
     return next((key for key in of_all if key.lower() == "name"), texts[0] if texts else None)
 
 

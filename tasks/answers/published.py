@@ -42,7 +42,7 @@ class Published:
             name: The name of its file.
 
         Raises:
-            HexveilError: A day has none, or it cannot be read.
+            HexveilError: A day has none, or it cannot be read or is damaged.
         """
         joint = self._named(name)
         for date in dates:
@@ -57,11 +57,16 @@ class Published:
                 content = waiting.popleft().result()
                 if number < len(dates):
                     waiting.append(readers.submit(self._read, joint[dates[number]]))
-                yield pl.read_parquet(BytesIO(content), hive_partitioning=False)
+                try:
+                    yield pl.read_parquet(BytesIO(content), hive_partitioning=False)
+                except pl.exceptions.PolarsError:
+                    raise HexveilError(f"{joint[dates[number - _AT_ONCE]]} of {self.place} is damaged") from None
 
     @cached_property
     def dates(self) -> list[dt.date]:
         """The days that have a release, in their order."""
+        if not self._folders:
+            raise HexveilError(f"{self.place} has no day yet")
         return sorted(self._folders)
 
     @cached_property
@@ -79,15 +84,11 @@ class Published:
         """The name of its values."""
         return str(self._manifest["value"]["name"])
 
-    @property
-    def slots_a_day(self) -> int:
-        """Number of slots of a usual day."""
-        return 24 * 60 // int(self._manifest["grid"]["slot_minutes"])
-
-    @property
-    def resolution(self) -> int:
-        """The H3 resolution of its hexagons."""
-        return int(self._manifest["grid"]["h3_resolution"])
+    def grids(self, dates: list[dt.date]) -> dict[dt.date, tuple[int, int]]:
+        """Return the H3 resolution and the minutes of a slot of each of some days."""
+        of_each = [one["grid"] for one in self.manifests(dates)]
+        grids = [(int(one["h3_resolution"]), int(one["slot_minutes"])) for one in of_each]
+        return dict(zip(dates, grids, strict=True))
 
     def limits(self, dates: list[dt.date]) -> list[Decimal]:
         """Return the limits above which shares of the records of all of some days are published, rising."""
@@ -120,7 +121,10 @@ class Published:
         return [self._manifests[date] for date in dates]
 
     def _manifest_of(self, name: str) -> dict[str, Any]:
-        return _json(self._read(name), MANIFEST)
+        manifest = _json(self._read(name), MANIFEST)
+        if not {"period", "value", "grid", "settings"} <= manifest.keys():
+            raise HexveilError(f"{name} of {self.place} is damaged: it is no {MANIFEST}")
+        return manifest
 
     @cached_property
     def _manifests(self) -> dict[dt.date, dict[str, Any]]:
@@ -135,7 +139,10 @@ class Published:
     @cached_property
     def _files(self) -> list[str]:
         package = _json(self._read(PACKAGE), PACKAGE)
-        return [path for path in (str(one["path"]) for one in package["resources"]) if path.startswith("date=")]
+        try:
+            return [path for path in (str(one["path"]) for one in package["resources"]) if path.startswith("date=")]
+        except (KeyError, TypeError):
+            raise HexveilError(f"{PACKAGE} of {self.place} is damaged: it names no files") from None
 
     @cached_property
     def _folders(self) -> dict[dt.date, str]:
@@ -170,7 +177,7 @@ class Published:
 def _json(content: bytes, name: str) -> dict[str, Any]:
     try:
         return dict(json.loads(content))
-    except ValueError:
+    except (TypeError, ValueError):
         raise HexveilError(f"{name} is not a file of a publication: it is no JSON") from None
 
 

@@ -74,3 +74,21 @@ def period_of(date: dt.date, kind: str | None) -> str:
         year, week, _ = date.isocalendar()
         return f"{year}-W{week:02}"
     return f"{date:%Y-%m}" if kind == "month" else ""
+
+
+def check_slots(minutes: int, hours: frozenset[int], date: dt.date) -> None:
+    """Refuse hours that cut a slot: how a slot's records lie within it is not published.
+
+    Raises:
+        HexveilError: They do.
+    """
+    for begin in range(0, 24 * 60, minutes):
+        of_slot = set(range(begin // 60, -(-(begin + minutes) // 60)))
+        if of_slot & hours not in (set(), of_slot):
+            whole = f"{begin // 60}-{-(-(begin + minutes) // 60)}"
+            raise HexveilError(f"{date} is published in slots of {minutes} minutes: hours must not cut one, as {whole}")
+
+
+def n_slots(minutes: int, hours: frozenset[int]) -> int:
+    """Return how many slots of a usual day begin in some local hours."""
+    return sum(begin // 60 in hours for begin in range(0, 24 * 60, minutes))

@@ -226,6 +226,11 @@ def test_times_are_read_as_people_write_them() -> None:
         ({"width": 50.0}, "give where too"),
         ({"where": "nowhere.geojson"}, "cannot read nowhere.geojson"),
         ({"hours": "3"}, "no hexagon with records"),
+        ({"hexagons": ""}, "is no H3 cell"),
+        ({"compare": ""}, "must be a day like"),
+        ({"hexagons": "871fb4662ffffff", "by": "area"}, "by area answers for every hexagon"),
+        ({"where": "x", "width": -60.0}, "must be metres above 0"),
+        ({"of": "n_users"}, "published where presence is secret"),
     ],
 )
 def test_what_cannot_be_answered_is_said_in_a_sentence(published: Path, question: dict, message: str) -> None:
@@ -248,6 +253,89 @@ def test_files_that_are_no_areas_are_refused(published: Path, tmp_path: Path) ->
     elsewhere.to_parquet(tmp_path / "metres.parquet")
     with pytest.raises(HexveilError, match="not in longitude and latitude"):
         ask(published, where=tmp_path / "metres.parquet")
+
+
+def with_grid(published: Path, date: dt.date, **grid: int) -> None:
+    """Let the manifest of a day say another grid."""
+    path = published / f"date={date}" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["grid"] |= grid
+    path.write_text(json.dumps(manifest))
+
+
+def test_hours_that_cut_a_slot_are_refused(published: Path) -> None:
+    for number in range(3):
+        with_grid(published, day(number), slot_minutes=240)
+    for hours in ("7-11", "8-9", "8-13", "8-12,15"):
+        with pytest.raises(HexveilError, match="slots of 240 minutes: hours must not cut one, as"):
+            ask(published, hours=hours)
+    assert row_of(ask(published, hours="20-12"))["n_records"] > 0
+    with_grid(published, day(2), slot_minutes=60)
+    with pytest.raises(HexveilError, match=f"{day(0)} is published in slots of 240"):
+        ask(published, hours="7-11")
+
+
+def test_the_share_with_records_is_that_of_the_grid_of_each_day(published: Path) -> None:
+    cell = max(joint(published, day(0))["h3_cell"])
+    n_slots = joint(published, day(0)).filter(pl.col("h3_cell") == cell).height
+    about = {"hexagons": cell.upper(), "first": str(day(0)), "last": str(day(0))}
+    assert row_of(ask(published, **about))["share_with_records"] == pytest.approx(n_slots / 24)
+    with_grid(published, day(2), slot_minutes=30, h3_resolution=8)
+    assert row_of(ask(published, **about))["share_with_records"] == pytest.approx(n_slots / 24)
+    assert "These days are of several grids." in ask(published).notes
+    of_both = sum(joint(published, day(one)).filter(pl.col("h3_cell") == cell).height for one in (0, 2))
+    both = row_of(ask(published, hexagons=cell, days=f"{day(0):%a},{day(2):%a}"))
+    assert both["share_with_records"] == pytest.approx(of_both / (24 + 7 * 48))
+
+
+def test_what_is_missing_of_what_was_asked_is_said(published: Path, tmp_path: Path) -> None:
+    assert len(ask(published).notes) == 1
+    found = ask(published, first="2026-01-10", compare="2026-01-12:2026-01-15").notes
+    assert "5 of the days asked about from 2026-01-10 to 2026-01-17 are not published" in found[1]
+    assert "3 of the days asked about from 2026-01-12 to 2026-01-15 are not published" in found[2]
+    path = districts(sorted(joint(published, day(0))["h3_cell"].unique()), tmp_path / "areas.geojson")
+    frame = geopandas.read_file(path)
+    far = geopandas.GeoDataFrame({"code": [3], "name": ["Far"]}, geometry=[shapely.box(0, 0, 1, 1)], crs="EPSG:4326")
+    geopandas.pd.concat([frame, far]).to_file(path, driver="GeoJSON")
+    assert "1 areas have no records on these days and hours: Far." in ask(published, where=path).notes
+
+
+def test_areas_without_a_name_are_told_apart_by_what_differs(published: Path, tmp_path: Path) -> None:
+    path = districts(sorted(joint(published, day(0))["h3_cell"].unique()), tmp_path / "areas.geojson")
+    frame = geopandas.read_file(path).iloc[[0, 2]].drop(columns=["name"])
+    frame.assign(kind="Quartier", label=["East", "West"]).to_file(path, driver="GeoJSON")
+    assert set(ask(published, where=path).table["area"]) == {"East", "West"}
+    frame.assign(kind="Quartier", name=["East", None]).to_file(path, driver="GeoJSON")
+    assert set(ask(published, where=path).table["area"]) == {"area 1", "area 2"}
+
+
+def test_the_width_of_a_corridor_does_not_depend_on_others(published: Path, tmp_path: Path) -> None:
+    cells = sorted(joint(published, day(0))["h3_cell"].unique())
+    here, there = (h3.cell_to_latlng(cell)[::-1] for cell in cells[:2])
+    line, far = shapely.LineString([here, there]), shapely.LineString([(9, 0), (9, 1)])
+    path, found = tmp_path / "lines.geojson", []
+    for lines in ([line], [line, far], [shapely.GeometryCollection([line, shapely.box(8.9, 0, 9, 0.1)])]):
+        geopandas.GeoDataFrame({"name": ["here", "far"][: len(lines)]}, geometry=lines, crs="EPSG:4326").to_file(path)
+        table = ask(published, where=path, width=800.0).table.filter(pl.col("area") == "here")
+        found.append(table["n_records"].item())
+    assert found[1:] == pytest.approx([found[0]] * 2, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("joint.parquet", b""),
+        ("joint.parquet", b"PAR1PAR1"),
+        ("manifest.json", b"{}"),
+        ("manifest.json", b"[]"),
+        ("../datapackage.json", b'{"resources": []}'),
+        ("../datapackage.json", b"{}"),
+    ],
+)
+def test_a_damaged_file_is_named(published: Path, name: str, content: bytes) -> None:
+    (published / f"date={day(1)}" / name).write_bytes(content)
+    with pytest.raises(HexveilError, match=rf"{name.removeprefix('../')}|has no day yet"):
+        ask(published)
 
 
 def test_a_day_whose_errors_are_not_published_is_refused(dataset: Dataset) -> None:

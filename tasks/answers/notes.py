@@ -1,0 +1,47 @@
+"""What must be said beside an answer, in sentences."""
+
+import datetime as dt
+from collections.abc import Iterator
+
+from tasks.answers.places import Areas, EachHexagon
+from tasks.answers.published import Published
+from tasks.answers.question import Question
+from tasks.answers.sums import Reader
+
+_MOST_NAMES = 5
+
+
+def about(published: Published, question: Question) -> str:
+    """Return what the numbers are."""
+    what = (
+        "Users, counted once in each hexagon and slot and added up, for a day on average"
+        if question.of == "n_users"
+        else f"Means over records in {published.unit}"
+        if question.above is None
+        else f"Shares of the records above {question.above} {published.unit}"
+    )
+    return f"{what}; 95 % intervals hold what cells and days have in common."
+
+
+def missing_days(
+    published: Published, period: tuple[dt.date, dt.date], found: list[dt.date], question: Question
+) -> Iterator[str]:
+    """Yield that days which are asked about are not published, if there are such."""
+    first, last = period
+    asked = ((first + dt.timedelta(days=number)).weekday() for number in range((last - first).days + 1))
+    missing = sum(weekday in question.weekdays for weekday in asked) - len(found)
+    if missing:
+        there = f"; {published.dates[0]} to {published.dates[-1]} are" if first < published.dates[0] else ""
+        yield f"{missing} of the days asked about from {first} to {last} are not published{there}."
+
+
+def of_areas(areas: Areas, reader: Reader, found: set[str]) -> Iterator[str]:
+    """Yield how many hexagons an edge cuts, and which areas have no records, if there are such."""
+    if reader.cut:
+        yield f"{len(reader.cut)} hexagons are cut by an area's edge and count by the share that is inside."
+    if isinstance(areas, EachHexagon):
+        return
+    missing = [name for name in areas.outlines(sorted(reader.seen)) if name not in found]
+    if missing:
+        names = ", ".join(missing[:_MOST_NAMES]) + (" and others" if len(missing) > _MOST_NAMES else "")
+        yield f"{len(missing)} areas have no records on these days and hours: {names}."
