@@ -79,6 +79,13 @@ def ledger_verify(
     show.print_json(result) if as_json else out.print(words)
 
 
+def _check_storage(config: Path) -> None:
+    """Refuse a storage that is not there: it would pass for one of which nothing was ever released."""
+    path = load_either(config).storage_path
+    if not path.is_dir():
+        raise HexveilError(f"{show.shown(path)} is not there: mend storage.path, or release a day first")
+
+
 def _verified(
     config: Path, expect: str | None, public_key: Path | None
 ) -> "Verified | VerifiedCollection | VerifiedPresence":
@@ -87,6 +94,7 @@ def _verified(
 
     if public_key is not None and expect is None:
         raise HexveilError("--public-key is for a head that was noted: give it with --expect")
+    _check_storage(config)
     if is_collection(config):
         if expect is not None:
             raise HexveilError("--expect is for the ledger of a dataset; a collection's has nothing that is spent")
@@ -109,6 +117,7 @@ def ledger_head(
     """Print a checkpoint of all lines (C2SP); store it where nobody on this machine can change it."""
     from tasks.account import anchors
 
+    _check_storage(config)
     sys.stdout.write(anchors.ledger_head(load_spender(config), key))
 
 

@@ -11,6 +11,7 @@ from tasks.account.presence_release import PresenceRelease
 from tasks.base.announcing import address, emit, show_markdown, show_verified, tell_if_low
 from tasks.base.errors import WITHHELD, HexveilError, NoRecords
 from tasks.base.progress import progress
+from tasks.base.provenance import now
 from tasks.presence.account import account_in_words
 from tasks.presence.config import PresenceConfig, load_presence
 from tasks.presence.publish import publish_day
@@ -86,9 +87,10 @@ def backfill(config_file: Path, first: dt.date, last: dt.date, shortage: str, sk
     config = load_presence(config_file)
     dates = [first + dt.timedelta(days=shift) for shift in range((last - first).days + 1)]
     problems: dict[dt.date, str] = {}
+    began = now()
     for date in progress(dates, "releasing days"):
         try:
-            _published(date, config, None)
+            _published(date, config, None, began)
         except HexveilError as error:
             if not (skip_missing and isinstance(error, NoRecords)):
                 problems[date] = str(error)
@@ -107,10 +109,10 @@ def verify(config_file: Path) -> None:
     show_verified(lambda: verify_presence(config), config)
 
 
-def _published(date: dt.date, config: PresenceConfig, revision: str | None) -> PresenceReport:
+def _published(date: dt.date, config: PresenceConfig, revision: str | None, began: str | None = None) -> PresenceReport:
     """Release and publish a day, and tell the scheduler how it ended."""
     try:
-        entry = publish_day(release_day(date, config, revision), config)
+        entry = publish_day(release_day(date, config, revision, began), config)
     except WITHHELD as error:
         emit("withheld", config, date=date, whole_day=True, reason=str(error))
         raise

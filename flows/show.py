@@ -160,7 +160,11 @@ def show_ledger(
 
 def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
     """Print what was deleted, and what the operator may still have."""
-    out.print(f"The raw rows of {len(forgotten.rows):,} local days are deleted, and their space is given back.")
+    held = sum(rows > 0 for rows in forgotten.rows.values())
+    if held:
+        out.print(f"The raw rows of {held:,} local days are deleted, and their space is given back.")
+    if held < len(forgotten.rows):
+        out.print(f"Of {len(forgotten.rows) - held:,} local days no raw rows were here; they will never be read.")
     if forgotten.files:
         named = ", ".join(forgotten.files[:5]) + (
             f" and {len(forgotten.files) - 5:,} more" if forgotten.files[5:] else ""

@@ -15,7 +15,7 @@ from tasks.base.errors import HexveilError, LedgerBroken, contained
 from tasks.base.owner import Spender
 
 _OF_CHAIN = re.compile(r"(0|[1-9][0-9]{0,17}):([0-9a-f]{64})")
-_CHECKPOINT = re.compile(r"(\S+)\n(0|[1-9][0-9]{0,17})\n([A-Za-z0-9+/]{43}=)\n(?:[^\n]+\n)*(?:\n.*)?", re.DOTALL)
+_CHECKPOINT = re.compile(r"(\S+)\n(0|[1-9][0-9]{0,17})\n([A-Za-z0-9+/]{43}=)(?:\n(?:[^\n]+\n)*(?:\n.*)?)?", re.DOTALL)
 
 
 @contained

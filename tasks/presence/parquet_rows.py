@@ -79,7 +79,9 @@ def _batches(paths: list[Path], names: list[str], schema: pa.Schema) -> Iterator
 
 
 def _readable(column: pa.Array) -> pa.Array:
-    """Return a column without times that no calendar has."""
+    """Return a column without times that no calendar has, and with text in UTF-8: no row stops the day."""
+    if any(is_text(column.type) for is_text in _IS_TEXT):
+        return _in_utf_8(column)
     if not types.is_timestamp(column.type):
         return column
     least, most = (bound * _PER_SECOND[column.type.unit] for bound in (_FIRST, _LAST))
@@ -88,3 +90,13 @@ def _readable(column: pa.Array) -> pa.Array:
     number = column.view(pa.int64()).fill_null(0).to_numpy()
     absent = (number < least) | (number > most) | column.is_null().to_numpy(zero_copy_only=False)
     return pa.array(number, pa.int64(), mask=absent).view(column.type)
+
+
+def _in_utf_8(column: pa.Array) -> pa.Array:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        as_bytes = pa.large_binary() if types.is_large_string(column.type) else pa.binary()
+        held = column.cast(as_bytes).to_pylist()
+        return pa.array([None if one is None else one.decode(errors="replace") for one in held], column.type)
+    return column

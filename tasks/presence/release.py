@@ -83,7 +83,7 @@ def find_release(
 
 
 @step("release {config.dataset.name} {date}", repeatable=False)
-def release_day(date: dt.date, config: PresenceConfig, revision: str | None = None) -> str:
+def release_day(date: dt.date, config: PresenceConfig, revision: str | None = None, began: str | None = None) -> str:
     """Release a local day and return the release's id; a release that exists already does not change.
 
     The noisy files are written and flushed first, named by their hash. Then the entry that names and charges them is
@@ -93,16 +93,24 @@ def release_day(date: dt.date, config: PresenceConfig, revision: str | None = No
         date: The local day.
         config: The configuration.
         revision: Name of a deliberate further release of the day, with its own charge; None for the first.
+        began: When the run of several days began that this one is of. The ledger says that of all of them: when a day
+            begins says how long the day before took, and so how many records that had.
 
     Raises:
         BudgetExceeded: The budget does not pay the day.
         HexveilError: The ledger is of other users, another currency, grid or budget.
         BadInput: There is no file, or it lacks a column.
     """
-    return release_with(date, config, randomness.random_bytes, revision)
+    return release_with(date, config, randomness.random_bytes, revision, began)
 
 
-def release_with(date: dt.date, config: PresenceConfig, random_bytes: RandomBytes, revision: str | None = None) -> str:
+def release_with(
+    date: dt.date,
+    config: PresenceConfig,
+    random_bytes: RandomBytes,
+    revision: str | None = None,
+    began: str | None = None,
+) -> str:
     """Release a day with the given source of randomness; only tests use one that is not the system's."""
     with ledger.locked(config):
         own(config)
@@ -113,7 +121,8 @@ def release_with(date: dt.date, config: PresenceConfig, random_bytes: RandomByte
         check_account(entries, config)
         check_paid(date, entries, config)
         remove_unreleased(entries, config)
-        described = _described(date, revision, config)
+        # before records are read, so it does not say how long that took
+        described = _described(date, revision, config) | {"committed_at": began or now()}
         private_day = read_day(date, config)
         attempt = witnesses.count_attempt(described["release_id"], config)
         answered = asked_for_real(
@@ -178,7 +187,6 @@ def _described(date: dt.date, revision: str | None, config: PresenceConfig) -> d
         "settings": settings,
         "code": code_hash(),
         "versions": versions(),
-        "committed_at": now(),  # before records are read, so it does not say how long that took
     }
 
 

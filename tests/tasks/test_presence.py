@@ -656,6 +656,43 @@ def test_no_time_of_a_parquet_file_takes_another_row_along(
     assert (day.n_users, int(day.n_records.sum())) == (3, 3)
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+@pytest.mark.parametrize("name", ["bus", "time", "speed"])
+def test_no_text_of_a_parquet_file_takes_another_row_along(
+    name: str, kind: pa.DataType, dataset: tuple[Dataset, PresenceConfig]
+) -> None:
+    files, config = dataset
+    latitude, longitude = h3.cell_to_latlng(AREA[0])
+    texts = {"bus": [b"u0", b"u1", b"u2"], "time": [f"{DATE}T08:00:00Z".encode()] * 3, "speed": [b"50"] * 3}
+    texts[name][2] = b"\xffu\xfe"
+    is_large = pa.types.is_large_string(kind)
+    columns = {
+        one: pa.array(held, pa.large_binary() if is_large else pa.binary()).view(
+            pa.large_string() if is_large else pa.string()
+        )
+        for one, held in texts.items()
+    }
+    if pa.types.is_dictionary(kind):
+        columns = {one: held.dictionary_encode() for one, held in columns.items()}
+    table = pa.table({**columns, "lat": [latitude] * 3, "lon": [longitude] * 3})
+    pq.write_table(table, files.write(f"{DATE}.parquet", b""))
+    assert read_day(DATE, config).n_users == (3 if name == "bus" else 2)
+
+
+def test_the_ledger_does_not_say_how_long_the_days_of_a_backfill_took(
+    dataset: tuple[Dataset, PresenceConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, config = dataset
+    for date in (DATE, LATER):
+        write(files, date, some_lines(1, 300, date))
+    times = iter(f"2026-01-20T00:00:{second:02}+00:00" for second in range(60))
+    for module in ("flows.presence", "tasks.presence.release"):
+        monkeypatch.setattr(f"{module}.now", lambda: next(times))
+    flow.backfill(files.config_file, DATE, LATER, "refuse", skip_missing=False)
+    found = [one.committed_at for one in presence_releases(ledger.read_entries(config))]
+    assert found == [found[0]] * 2
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
