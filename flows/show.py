@@ -160,11 +160,10 @@ def show_ledger(
 
 def show_forgotten(forgotten: "Forgotten", config: Config) -> None:
     """Print what was deleted, and what the operator may still have."""
-    held = sum(rows > 0 for rows in forgotten.rows.values())
-    if held:
-        out.print(f"The raw rows of {held:,} local days are deleted, and their space is given back.")
-    if held < len(forgotten.rows):
-        out.print(f"Of {len(forgotten.rows) - held:,} local days no raw rows were here; they will never be read.")
+    if forgotten.n_held:
+        out.print(f"The raw rows of {forgotten.n_held:,} local days are deleted, and their space is given back.")
+    if n_other := len(forgotten.rows) - forgotten.n_held:
+        out.print(f"Of {n_other:,} local days no raw rows were here; they will never be read.")
     if forgotten.files:
         named = ", ".join(forgotten.files[:5]) + (
             f" and {len(forgotten.files) - 5:,} more" if forgotten.files[5:] else ""

@@ -56,11 +56,13 @@ class Forgotten:
             the number depends on values.
         files: Names of the input files that the rows came from; the operator must delete them.
         n_parts: Number of files deleted from the shards' storage, if workers read the records. Must not be shown.
+        n_held: Of how many of the days something private was here.
     """
 
     rows: dict[dt.date, int]
     files: list[str]
     n_parts: int = 0
+    n_held: int = 0
 
 
 @contained
@@ -135,7 +137,7 @@ def _forget(dates: list[dt.date], fence: str, config: Config) -> Forgotten:
     _unfinished(config).unlink()
     rows = {date: held.get(date, 0) for date in dates}
     say(log, "forgotten", n_days=len(dates))
-    return Forgotten(rows, sorted(set(files.values())), n_parts)
+    return Forgotten(rows, sorted(set(files.values())), n_parts, sum(date in held for date in dates))
 
 
 def _of_other_settings(connection: warehouse.Connection, config: Config) -> tuple[list[int], list[dt.date]]:

@@ -89,6 +89,9 @@ def test_every_line_that_was_ever_the_last_is_found_again(note: Note, dataset: D
 def test_a_checkpoint_with_more_lines_and_signatures_is_taken(dataset: Dataset) -> None:
     write(dataset, "a")
     check_anchor(noted(dataset, "more\n\n\u2014 witness.example/w az3grlgtzPIC\n"), dataset.config)
+    path = Path(noted(dataset))
+    path.write_text(path.read_text().rstrip("\n"))  # as a shell takes it
+    check_anchor(str(path), dataset.config)
 
 
 @NOTES
@@ -220,3 +223,13 @@ def test_the_commands_sign_and_check_a_head(dataset: Dataset, tmp_path: Path) ->
     path.write_text(head.stdout.replace("\n0\n", "\n1\n"))
     assert "is not signed by" in runs(*given, "--expect", path).stderr
     assert "give it with --expect" in runs(*given).stderr
+
+
+@pytest.mark.parametrize("command", ["verify", "head"])
+def test_a_ledger_that_is_not_there_is_none_that_holds(command: str, dataset: Dataset, tmp_path: Path) -> None:
+    runs = called_here(environment_of(tmp_path / "home"))
+    dataset.set(path="elsewhere")
+    refused = runs("ledger", command, "--config", dataset.config_file)
+    assert refused.returncode == 1
+    assert "elsewhere is not there: mend storage.path" in refused.stderr
+    assert not (dataset.folder / "elsewhere").exists()

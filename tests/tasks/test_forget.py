@@ -266,6 +266,10 @@ def test_what_is_said_of_forgetting_is_the_same_for_any_values(
     assert said[0] == said[1]
     assert "The raw rows of 1 local days are deleted" in said[0][0]
     assert said[0][1] == ["forgotten n_days=1"]
+    show_forgotten(forget_days([DATE], busy_dataset.config), busy_dataset.config)
+    again = capsys.readouterr().out
+    assert "are deleted" not in again
+    assert "Of 1 local days no raw rows were here; they will never be read" in again
 
 
 def test_a_row_of_the_next_days_file_that_lies_within_the_day_goes_too(dataset: Dataset) -> None:
