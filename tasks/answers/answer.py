@@ -1,6 +1,7 @@
 """Answers a question about areas and periods, with intervals that hold what areas and days have in common."""
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -100,11 +101,7 @@ def answer(published: Published, question: Question) -> Answer:
         dates = [date for date in asked if period_of(date, question.by) == period]
         for label in sorted({label for date in dates for label in found[date]}):
             row = row_of([(date, found[date].get(label)) for date in both], dates, before, question.name)
-            hours = question.hours if label[1] is None else frozenset([label[1]])
-            asked_for = sum(
-                n_slots(minutes, hours) * (question.areas.n_hexagons(label[0], resolution) or len(reader.seen))
-                for resolution, minutes in map(grids.__getitem__, dates)
-            )
+            asked_for = _asked_for(label, [grids[date] for date in dates], question, len(reader.seen))
             share = {"share_with_records": min(row.pop("present", 0.0) / asked_for, 1.0)}
             rows += [_named(label, period, question) | row | ({} if of_users else share)] if row else []
     if not rows:
@@ -124,6 +121,16 @@ def answer(published: Published, question: Question) -> Answer:
         "change" if before else question.name,
         question.areas,
         tuple(sorted(reader.seen)),
+    )
+
+
+def _asked_for(label: Label, grids: list[tuple[int, int]], question: Question, n_seen: int) -> float:
+    """Return how many hexagons and slots an area and hour have, on days of these grids."""
+    name, hour = label
+    hours = question.hours if hour is None else frozenset([hour])
+    return sum(
+        n_days * n_slots(minutes, hours) * (question.areas.n_hexagons(name, resolution) or n_seen)
+        for (resolution, minutes), n_days in Counter(grids).items()
     )
 
 

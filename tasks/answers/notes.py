@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Iterator
 
-from tasks.answers.places import Areas, EachHexagon
+from tasks.answers.places import Areas, Outlines
 from tasks.answers.published import Published
 from tasks.answers.question import Question
 from tasks.answers.sums import Reader
@@ -39,9 +39,7 @@ def of_areas(areas: Areas, reader: Reader, found: set[str]) -> Iterator[str]:
     """Yield how many hexagons an edge cuts, and which areas have no records, if there are such."""
     if reader.cut:
         yield f"{len(reader.cut)} hexagons are cut by an area's edge and count by the share that is inside."
-    if isinstance(areas, EachHexagon):
-        return
-    missing = [name for name in areas.outlines(sorted(reader.seen)) if name not in found]
+    missing = [name for name in areas.named if name not in found] if isinstance(areas, Outlines) else []
     if missing:
         names = ", ".join(missing[:_MOST_NAMES]) + (" and others" if len(missing) > _MOST_NAMES else "")
         yield f"{len(missing)} areas have no records on these days and hours: {names}."

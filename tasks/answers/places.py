@@ -204,28 +204,30 @@ def areas_of(content: bytes, path: Path, name: str | None = None, width: float |
     key = _naming(rows, name, path)
     named: dict[str, list[BaseGeometry]] = {}
     for number, (geometry, properties) in enumerate(rows, 1):
-        shape = scale(_widened(shapely.make_valid(geometry), width, path), squeeze, 1.0, origin=(0, 0))
+        parts = _widened(shapely.make_valid(geometry), width, path)
         of_area = str(properties[key]) if key else f"area {number}"
         if of_area.encode(errors="ignore").decode() != of_area:
             raise HexveilError(f"{path}: the name of area {number} is no text that can be written")
-        named.setdefault(of_area, []).append(shapely.make_valid(shape))
+        squeezed = [shapely.make_valid(scale(part, squeeze, 1.0, origin=(0, 0))) for part in parts]
+        named.setdefault(of_area, []).extend(squeezed)
     return Outlines({one: shapely.union_all(shapes) for one, shapes in named.items()}, squeeze)
 
 
-def _widened(geometry: BaseGeometry, width: float | None, path: Path) -> BaseGeometry:
-    """Return an area, of whose parts lines and points got a width."""
-    found = []
-    for part in getattr(geometry, "geoms", [geometry]):
-        if part.area == 0 and width is not None:
-            squeeze = float(np.cos(np.radians(part.representative_point().y)))
-            wide = scale(part, squeeze, 1.0, origin=(0, 0)).buffer(width / 2 / _METRES_A_DEGREE)
-            found.append(scale(wide, 1 / squeeze, 1.0, origin=(0, 0)))
-        elif part.area or geometry.area == 0:
-            found.append(part)
-    whole = shapely.union_all(found)
-    if whole.area == 0:
+def _widened(geometry: BaseGeometry, width: float | None, path: Path) -> list[BaseGeometry]:
+    """Return the parts of an area; lines and points among them have the width, or are left out if there is none."""
+    parts = [part if part.area else _buffered(part, width) for part in getattr(geometry, "geoms", [geometry])]
+    found = [part for part in parts if part is not None]
+    if not found:
         raise HexveilError(f"{path} has lines or points, no areas: say how wide they are with --width METRES")
-    return whole
+    return found
+
+
+def _buffered(part: BaseGeometry, width: float | None) -> BaseGeometry | None:
+    if width is None:
+        return None
+    squeeze = float(np.cos(np.radians(part.representative_point().y)))
+    wide = scale(part, squeeze, 1.0, origin=(0, 0)).buffer(width / 2 / _METRES_A_DEGREE)
+    return scale(wide, 1 / squeeze, 1.0, origin=(0, 0))
 
 
 def _naming(rows: list[tuple[BaseGeometry, dict[str, Any]]], name: str | None, path: Path) -> str | None:

@@ -53,14 +53,14 @@ class Published:
                 )
         with ThreadPoolExecutor(_AT_ONCE) as readers:
             waiting = deque(readers.submit(self._read, joint[date]) for date in dates[:_AT_ONCE])
-            for number, _ in enumerate(progress(dates, "reading days"), _AT_ONCE):
+            for number, date in enumerate(progress(dates, "reading days"), _AT_ONCE):
                 content = waiting.popleft().result()
                 if number < len(dates):
                     waiting.append(readers.submit(self._read, joint[dates[number]]))
                 try:
                     yield pl.read_parquet(BytesIO(content), hive_partitioning=False)
                 except pl.exceptions.PolarsError:
-                    raise HexveilError(f"{joint[dates[number - _AT_ONCE]]} of {self.place} is damaged") from None
+                    raise HexveilError(f"{joint[date]} of {self.place} is damaged") from None
 
     @cached_property
     def dates(self) -> list[dt.date]:

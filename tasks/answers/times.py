@@ -83,10 +83,10 @@ def check_slots(minutes: int, hours: frozenset[int], date: dt.date) -> None:
         HexveilError: They do.
     """
     for begin in range(0, 24 * 60, minutes):
-        of_slot = set(range(begin // 60, -(-(begin + minutes) // 60)))
-        if of_slot & hours not in (set(), of_slot):
-            whole = f"{begin // 60}-{-(-(begin + minutes) // 60)}"
-            raise HexveilError(f"{date} is published in slots of {minutes} minutes: hours must not cut one, as {whole}")
+        first, end = begin // 60, -(-(begin + minutes) // 60)
+        if len({hour in hours for hour in range(first, end)}) > 1:
+            slot = f"{first}-{end}"
+            raise HexveilError(f"{date} is published in slots of {minutes} minutes: hours must not cut one, as {slot}")
 
 
 def n_slots(minutes: int, hours: frozenset[int]) -> int:

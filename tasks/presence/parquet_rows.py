@@ -96,7 +96,6 @@ def _in_utf_8(column: pa.Array) -> pa.Array:
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
-        as_bytes = pa.large_binary() if types.is_large_string(column.type) else pa.binary()
-        held = column.cast(as_bytes).to_pylist()
+        held = column.cast(pa.large_binary()).to_pylist()
         return pa.array([None if one is None else one.decode(errors="replace") for one in held], column.type)
     return column

@@ -67,10 +67,7 @@ def test_every_part_has_the_scale_of_its_group_and_the_centre_is_as_unsure_as_it
     state = replace(first, scales=scales_of(np.log([factors[name] for name in NAMES])))
     assert state.factors == pytest.approx(factors)
     basis = state.basis
-    of, hour_of = (
-        {"city": 1.0, "covariate": 2.0, "stay": 1.0},
-        {"slot": "hour", "kind_slot": "kind_hour"},
-    )
+    of, hour_of = {"city": 1.0, "covariate": 2.0, "stay": 1.0}, {"slot": "hour", "kind_slot": "kind_hour"}
     place, course = 0, basis.course_values[: basis.n_own - 1]
     courses = {"smooth_slot": len(basis.knots), "slot": 1, "kind_slot": 3}
     for name, size in basis.sizes.items():
