@@ -62,7 +62,7 @@ class Means:
 
 
 def first_means_of(field: Field, basis: Basis, told: Told) -> Means:
-    """Return the same on a first day, where it is learned too how variable the surface is.
+    """Return the day's means on a first day, where it is learned too how variable the surface is.
 
     Source:
         HV-E23, HV-E26.
@@ -89,29 +89,20 @@ def likeliest_size(field: Field, basis: Basis, told: Told) -> tuple[Field, Learn
 
 
 def likeliest_means(fields: Sequence[Field], basis: Basis, told: Told) -> Means:
-    """Return the same on a later day, for which several paces of the surface are tried.
+    """Return the day's means from noisy sums: what the surface tells, corrected by a cell's own sum.
+
+    Where sums are further from what was expected than they should be, the variance grows by as much.
+
+    Args:
+        fields: What is known before, at several paces, of which the likeliest is taken.
+        basis: What the surface is made of.
+        told: The noisy sums.
 
     Source:
         HV-E23, HV-E26.
     """
     tried = [(field, _learned(field, basis, told)) for field in fields]
     return _means(*max(tried, key=lambda one: one[1].log_likelihood), basis, told)
-
-
-def means_of(field: Field, basis: Basis, told: Told) -> Means:
-    """Return the day's means from noisy sums: what the surface tells, corrected by a cell's own sum.
-
-    Where sums are further from what was expected than they should be, the variance grows by as much.
-
-    Args:
-        field: What is known before.
-        basis: What the surface is made of.
-        told: The noisy sums.
-
-    Source:
-        HV-E23.
-    """
-    return _means(field, _learned(field, basis, told), basis, told)
 
 
 def _means(field: Field, found: Learned, basis: Basis, told: Told) -> Means:

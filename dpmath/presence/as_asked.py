@@ -7,7 +7,7 @@ import numpy as np
 from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.ball import sigma
 from dpmath.presence.basis import FloatArray
-from dpmath.presence.loadings import told_by
+from dpmath.presence.loadings import is_of_own, told_by
 from dpmath.presence.numbers import Numbers
 from dpmath.presence.questions import RECORD, Block, Question, Sums
 
@@ -34,6 +34,11 @@ class Counting:
         if not isinstance(question, Sums) or question.users is None:
             raise ValueError("the question must be that for users")
         return cls(question, question.users)
+
+    @property
+    def is_of_cells(self) -> bool:
+        """Whether each cell has a number of its own."""
+        return is_of_own(self.users.loading)
 
     @property
     def square(self) -> FloatArray:
@@ -65,6 +70,11 @@ class Summing:
         if not isinstance(question, Sums) or question.records is None or question.values is None:
             raise ValueError("the question must be that for records and values")
         return cls(question, question.records, question.values)
+
+    @property
+    def is_of_cells(self) -> bool:
+        """Whether each cell has a number of values of its own."""
+        return is_of_own(self.values.loading)
 
     @property
     def mean_records(self) -> FloatArray:

@@ -11,13 +11,14 @@ from dpmath.presence.as_asked import CUT, SHIFT, Counting, Summing
 from dpmath.presence.ball import Ball, inverse_scale_within
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import Users, expected_users
+from dpmath.presence.lengths import RECORDS, USERS
 from dpmath.presence.loadings import Wanted, whole_loadings
 from dpmath.presence.numbers import Numbers
 from dpmath.presence.questions import RECORD, Block, By, Check, Kept, Sums, Totals
 from dpmath.presence.residuals import few
 from dpmath.presence.shares import share_centre
 from dpmath.presence.state import VALUES_OF_DAY, Asked, Known, State
-from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, least_error_weights
+from dpmath.presence.weights import USUAL_SHARE, least_error_weights
 
 ALIKE = 0.2
 """The correlation of what a user differs by from others in two cells."""
@@ -85,15 +86,15 @@ def counting(before: State, known: Known, asked: Asked, is_first: bool) -> Sums:
     """
     loss, basis = _loss(asked, "users", is_first), asked.basis
     noise = _noise(loss)
-    square = math.exp(2 * (USUAL_LOG_LENGTH - before.log_lengths[0]))
+    of_cells, of_sums = (before.lengths.square(USERS, is_of_cells) for is_of_cells in (True, False))
     mean, variance = expected_users(before.users, basis)
     if is_first:
         mean = np.full_like(mean, known.cells / mean.size)
     varies = mean + before.overdispersion * mean**2
     energy, one = np.maximum(mean, _LEAST_USERS) / known.users, np.ones_like(mean)
     even = 1.0 if is_first else _EVEN["users"]
-    squares = least_error_weights(variance + varies, one, energy, one, square, noise, even)
-    asking = Wanted(before.users, basis, mean, varies, one, energy, square, noise, np.sqrt(squares))
+    squares = least_error_weights(variance + varies, one, energy, one, of_cells, noise, even)
+    asking = Wanted(before.users, basis, mean, varies, one, energy, of_sums, noise, np.sqrt(squares))
     loading = whole_loadings(asking.chosen(), RADIUS, _LARGEST_LOADING // asked.grid.n_cells)
     block = Block(loading, np.zeros(mean.size, dtype=np.int64), 0)
     ball = Ball(RADIUS, inverse_scale_within(loss, RADIUS), loading.shape[1])
@@ -110,10 +111,9 @@ def summing(before: State, users: Users, known: Known, asked: Asked, is_first: b
     """
     loss = _loss(asked, "rough" if is_rough else "values", is_first)
     count, size = _expected(before, users, asked)
-    square = math.exp(2 * (USUAL_LOG_LENGTH - before.log_lengths[1]))
-    part = _SHARE_OF_RECORDS * square
-    amount = _of_records(before, count, size, known, asked, part, _noise(loss))
-    value = _of_values(before, count, size, known, asked, square - part, _noise(loss))
+    squares = np.array([before.lengths.square(RECORDS, is_of_cells) for is_of_cells in (True, False)])
+    amount = _of_records(before, count, size, known, asked, _SHARE_OF_RECORDS * squares, _noise(loss))
+    value = _of_values(before, count, size, known, asked, (1 - _SHARE_OF_RECORDS) * squares, _noise(loss))
     ball = Ball(RADIUS, inverse_scale_within(loss, RADIUS), amount.n_sums + value.n_sums)
     return Sums(None, amount, value, None, (asked.cap, asked.value_range), ball, is_rough)
 
@@ -125,11 +125,11 @@ def _expected(before: State, users: Users, asked: Asked) -> tuple[FloatArray, Fl
 
 
 def _of_records(
-    before: State, count: FloatArray, size: FloatArray, known: Known, asked: Asked, square: float, noise: float
+    before: State, count: FloatArray, size: FloatArray, known: Known, asked: Asked, squares: FloatArray, noise: float
 ) -> Block:
     of_records, varies = before.records.variance(asked.basis), before.records_variance
     energy = count / known.users * (varies + of_records)
-    even = least_error_weights(of_records + varies / count, count, energy, count**2, square, noise, _EVEN["values"])
+    even = least_error_weights(of_records + varies / count, count, energy, count**2, squares[0], noise, _EVEN["values"])
     wanted = Wanted(
         before.records,
         asked.basis,
@@ -137,7 +137,7 @@ def _of_records(
         varies * count,
         np.ones_like(count),
         energy,
-        square,
+        squares[1],
         noise,
         np.sqrt(even),
     )
@@ -146,12 +146,12 @@ def _of_records(
 
 
 def _of_values(
-    before: State, count: FloatArray, size: FloatArray, known: Known, asked: Asked, square: float, noise: float
+    before: State, count: FloatArray, size: FloatArray, known: Known, asked: Asked, squares: FloatArray, noise: float
 ) -> Block:
     of_values, records = before.values.variance(asked.basis), count * size
     energy = count / known.users * _energy(before, size, of_values)
     varies = of_day(before, count, records)
-    even = least_error_weights(of_values + varies, records, energy, records, square, noise, _EVEN["values"])
+    even = least_error_weights(of_values + varies, records, energy, records, squares[0], noise, _EVEN["values"])
     wanted = Wanted(
         before.values,
         asked.basis,
@@ -159,7 +159,7 @@ def _of_values(
         records**2 * varies,
         1 / records,
         energy,
-        square,
+        squares[1],
         noise,
         np.sqrt(even),
     )

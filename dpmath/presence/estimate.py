@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpmath.core.accounting import ExactIntArray
-from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means, means_of
+from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means
 from dpmath.presence.as_asked import Summing
 from dpmath.presence.asking import of_day, of_users_alike, records_told
 from dpmath.presence.ball import sigma
@@ -77,14 +77,8 @@ class Day:
         number = users.mean * size
         return means, Number(number, users.mean**2 * means.variance + users.variance * size**2)
 
-    def values(self, residuals: Residuals, records: Number, like: Field | None = None) -> Means:
-        """Return mean values, if residuals are like this.
-
-        Args:
-            residuals: How far users and records are from the map.
-            records: The number of records.
-            like: What the surface is taken to be before; None to find out.
-        """
+    def values(self, residuals: Residuals, records: Number) -> Means:
+        """Return mean values, if residuals are like this and the number of records like that."""
         before = replace(self.before, residuals=residuals)
         number = np.maximum(records.mean, _LEAST_RECORDS)
         users = harmonic(Number(np.maximum(self.users.mean, _LEAST_RECORDS), self.users.variance))
@@ -95,7 +89,7 @@ class Day:
         of_slope = records.variance * (before.values.variance(self.asked.basis) + of_mean)
         spare = residuals.spare(before.mean_records)
         told = Told(numbers, number, -number * self.sums.centre, of_slope, of_mean, alike, spare)
-        return self._means("values", told) if like is None else means_of(like, self.asked.basis, told)
+        return self._means("values", told)
 
     def looked(self) -> State:
         """Return what is known after a first look, of which it is not known how much the ball kept."""

@@ -11,9 +11,6 @@ from dpmath.presence.basis import Basis, FloatArray
 from dpmath.presence.fields import Field
 from dpmath.presence.numbers import Numbers, OfCells, OfSums, directions, left_over
 
-_TOGETHER = 0.2
-"""Cells of one user go together, which makes sums over them longer: so much less of the mean square is asked for."""
-
 _CLEARLY = 0.5
 """Cells must be expected to leave so much less: in small cities they leave more than is expected."""
 
@@ -93,7 +90,7 @@ class Wanted:
         varies: Variance of what varies, shape (G,).
         worth: What an error costs, shape (G,).
         energy: Mean square of what users put in, shape (G,).
-        budget: The mean square of their lengths.
+        budget: The mean square of their lengths, if sums over cells are asked.
         noise: Variance of the noise, over the square of the radius.
         of_cells: The loadings if every cell is asked, shape (G,).
     """
@@ -117,8 +114,7 @@ class Wanted:
         left = self._left(of_cells)
         if left < _CLEARLY * least:
             return self.of_cells  # directions need not be sought: that takes long
-        budget = self.budget * _TOGETHER
-        loading = directions(self.field, self.basis, self.slope, self.energy, budget, self.noise)
+        loading = directions(self.field, self.basis, self.slope, self.energy, self.budget, self.noise)
         of_sums = OfSums(loading, np.zeros(loading.shape[1]), self.noise)
         return self.of_cells if left < _CLEARLY * self._left(of_sums) else loading
 

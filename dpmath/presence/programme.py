@@ -21,19 +21,19 @@ from dpmath.presence.estimate import Day, Estimate
 from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number
 from dpmath.presence.kinds import WEEKDAY
+from dpmath.presence.lengths import Lengths
 from dpmath.presence.numbers import Numbers
 from dpmath.presence.questions import Check, Question, noisy_answers
 from dpmath.presence.shares import as_kept, by_cell, shares, unevenly_kept, whole_uneven
 from dpmath.presence.state import Asked, Known, State, first_state
 from dpmath.presence.user_cells import UserCells
-from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, log_length_of
+from dpmath.presence.weights import USUAL_SHARE
 
 Programme = Generator[Question, tuple[Question, ExactIntArray], Estimate]
 """Yields a question; is sent the question as it was asked, and its noisy answers; returns the estimate."""
 
 _OF_CITY = 0.05
 """What means may be off by all over the city, over the deviation of the map: what the model itself misses."""
-_LEAST_OF_LENGTH, _MOST_OF_LENGTH = 0.2, 0.99
 
 
 def programme(state: State | None, asked: Asked) -> Programme:
@@ -58,10 +58,10 @@ def programme(state: State | None, asked: Asked) -> Programme:
     if asked.counts_only:
         question, told = yield kept_of(counts, None, (whole_uneven(uneven),), totals, asked)
         kept = as_kept(question)
-        (share,) = shares(kept, told, known)
+        lengths, (share,) = shares(kept, told, known, before.lengths, [counts.is_of_cells])
         of_cells = by_cell(kept, told, 0, share, uneven, users.mean)
         users = _users_kept(users, counts.counted(numbers, of_cells.share), of_cells, before, known, asked)
-        return _counted(before, users, share.mean, asked, is_first)
+        return _counted(before, users, lengths, asked, is_first)
     if is_first:
         question, amounts = yield summing(before, users, known, asked, is_first, is_rough=True)
         before = Day(asked, before, {}, users, Summing.of(question), amounts, (USUAL_SHARE, USUAL_SHARE)).looked()
@@ -71,14 +71,15 @@ def programme(state: State | None, asked: Asked) -> Programme:
     both = whole_uneven(uneven), whole_uneven(of_amounts)
     question, told = yield kept_of(counts, sums, both, totals, asked)
     kept = as_kept(question)
-    of_users, of_records, of_pairs = shares(kept, told, known)
+    kinds = [counts.is_of_cells, sums.is_of_cells, sums.is_of_cells]
+    lengths, (of_users, of_records, of_pairs) = shares(kept, told, known, before.lengths, kinds)
     of_cells = by_cell(kept, told, 0, of_users, uneven, users.mean)
     amounts_kept = by_cell(kept, told, 1, of_pairs, of_amounts, users.mean)
     check = check_of(before, sums, asked, is_first)
     _, far = yield check
     users = _users_kept(users, counts.counted(numbers, of_cells.share), of_cells, before, known, asked)
     day = Day(asked, before, tried, users, sums, amounts, (of_records.mean, of_pairs.mean), amounts_kept)
-    return _estimate(day, check, far, of_users.mean)
+    return _estimate(day, check, far, lengths)
 
 
 def _users_kept(users: Users, counted: Numbers, kept: KeptOfCells, before: State, known: Known, asked: Asked) -> Users:
@@ -182,23 +183,22 @@ def _answered(steps: Programme, answer: Callable[[Question], tuple[Question, Exa
             return Answered(end.value, questions, answers, most)
 
 
-def _counted(before: State, users: Users, share: float, asked: Asked, is_first: bool) -> Estimate:
+def _counted(before: State, users: Users, lengths: Lengths, asked: Asked, is_first: bool) -> Estimate:
     """Return the estimate where numbers of users alone are asked for, and what it leaves."""
-    after = replace(before, users=users.field, overdispersion=users.overdispersion)
-    after = replace(after, log_lengths=(_length(before.log_lengths[0], share), before.log_lengths[1]))
+    after = replace(before, users=users.field, overdispersion=users.overdispersion, lengths=lengths)
     after = after.taken_apart(users.before, asked)
     after = after if is_first else after.learned(asked)
     nothing = Number(np.zeros_like(users.mean), np.ones_like(users.mean))
     return Estimate(Number(users.mean, users.variance), nothing, nothing, users.off, users.off, after)
 
 
-def _estimate(day: Day, check: Check, far: ExactIntArray, of_users: float) -> Estimate:
+def _estimate(day: Day, check: Check, far: ExactIntArray, lengths: Lengths) -> Estimate:
     """Return the estimate from a day's answers, and what it leaves."""
     before, users = day.before, day.users
     a_user, records = day.records()
     values = day.values(before.residuals, records)
     residuals = day.residuals(check, far, values.field)
-    values = day.values(residuals, records, like=values.before)
+    values = day.values(residuals, records)
     mean_records = float(np.clip(records.mean.sum() / users.mean.sum(), 1.0, day.asked.cap))
     after = replace(
         before,
@@ -209,7 +209,7 @@ def _estimate(day: Day, check: Check, far: ExactIntArray, of_users: float) -> Es
         mean_records=mean_records,
         records_variance=before.records_variance * (mean_records / before.mean_records) ** 2,
         residuals=residuals,
-        log_lengths=(_length(before.log_lengths[0], of_users), _length(before.log_lengths[1], day.shares[0])),
+        lengths=lengths,
     )
     after = after.taken_apart(users.before, day.asked)
     after = after if day.is_first else after.learned(day.asked)
@@ -224,8 +224,3 @@ def _unfair(day: Day, mean: FloatArray) -> FloatArray:
     """Return the deviation that comes of users far from the centres being scaled down more than others, shape (G,)."""
     lean = day.lean
     return (1 - lean) / (1 + lean) * (mean - day.sums.centre)
-
-
-def _length(before: float, share: float) -> float:
-    """Return how much longer vectors are than meant, from the share that their ball kept."""
-    return before + log_length_of(min(max(share, _LEAST_OF_LENGTH), _MOST_OF_LENGTH)) - USUAL_LOG_LENGTH

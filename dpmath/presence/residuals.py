@@ -14,16 +14,12 @@ from dpmath.presence.intervals import Number, quantiles
 
 _UNSURE, _MOVES = 1.0, 0.01
 """The variance of what the logarithms are off by: before anything is asked, and more of it each day."""
-_LEAST = 0.1
-"""Of a mean square, at least this share is of residuals and not of the map."""
-_LEAST_SHARE, _MOST_SHARE, _STEP = 0.02, 0.9, 0.01
-"""Of cut squares: beyond these all that is told is that variances are far from what was thought."""
 _CLEAR = 2.0
 """A number of pairs that is not so many deviations above 0 tells nothing."""
 _NOT_NORMAL = 0.01
 """Variance of the logarithm of what is read off cut squares, as no residuals are quite normal."""
-_LONGEST_STEP = 1.5
-"""On the scale of logarithms, on which both variances are only about linear."""
+_TRIED, _STEP = np.linspace(-3.0, 3.0, 31, retstep=True)
+"""What both logarithms may be is tried so many deviations from what was thought."""
 _DEVIATIONS = 1.96
 
 
@@ -38,8 +34,9 @@ def _cut_shares(ratio: FloatArray) -> FloatArray:
     return np.asarray(ratio / 4 * (inside - root * np.sqrt(2 / np.pi) * np.exp(-(root**2) / 2)) + 1 - inside)
 
 
-_LOG_RATIOS = np.linspace(-5, 5, 201)
+_LOG_RATIOS = np.linspace(-8, 8, 321)
 _SHARES = _cut_shares(np.exp(_LOG_RATIOS))
+_SLOPES = np.gradient(_SHARES, _LOG_RATIOS)
 
 
 @dataclass(frozen=True)
@@ -107,22 +104,22 @@ def residuals_learned(
     """
     thought, found = of_map
     counts = np.maximum(quantiles(records), 1.0)
-    logs, covariance = np.log([before.of_user, before.of_record]), before.covariance
+    root = np.linalg.cholesky(before.covariance)
+    tried = np.stack(np.meshgrid(_TRIED, _TRIED), axis=-1).reshape(-1, 2)
+    logs = np.log([before.of_user, before.of_record]) + tried @ root.T
+    of_user, of_record = np.exp(logs).T
+    likely = -(tried**2).sum(axis=1) / 2
     classes = zip((counts <= few_records, counts > few_records), *np.split(answers.astype(np.float64), 2), strict=True)
     for of_class, far, n_pairs in classes:
         if not of_class.any() or n_pairs**2 < _CLEAR**2 * noise or n_pairs < 0:
             continue
-        share = float(np.clip(far / n_pairs, _LEAST_SHARE, _MOST_SHARE))
-        adds = np.array([1.0, (1 / counts[of_class]).mean()])  # of a user, and of a record
-        expected = thought + adds @ (before.of_user, before.of_record)
-        less, ratio, more = np.exp(np.interp([share - _STEP, share, share + _STEP], _SHARES, _LOG_RATIOS))
-        left = max(ratio * expected - found, _LEAST * ratio * expected)
-        parts = adds * np.exp(logs)
-        slope = expected * (more - less) / (2 * _STEP) / parts.sum()
-        unsure = slope**2 * noise * (1 + share**2) / n_pairs**2 + _NOT_NORMAL
-        goes = parts / parts.sum()
-        gain = covariance @ goes / (goes @ covariance @ goes + unsure)
-        logs = logs + np.clip(gain * np.log(left / parts.sum()), -_LONGEST_STEP, _LONGEST_STEP)
-        covariance = covariance - np.outer(gain, goes @ covariance)
-    of_user, of_record = np.exp(logs).tolist()
+        over = (1 / counts[of_class]).mean()
+        ratio = (found + of_user + of_record * over) / (thought + before.of_user + before.of_record * over)
+        share, slope = (np.interp(np.log(ratio), _LOG_RATIOS, one) for one in (_SHARES, _SLOPES))
+        unsure = noise * (1 + share**2) + (n_pairs * slope) ** 2 * _NOT_NORMAL
+        likely -= (far - n_pairs * share) ** 2 / unsure / 2 + np.log(unsure) / 2
+    weight = np.exp(likely - likely.max())
+    mean = np.average(logs, axis=0, weights=weight)
+    covariance = np.cov(logs.T, aweights=weight, ddof=0) + before.covariance * (_STEP**2 / 12)  # between what was tried
+    of_user, of_record = np.exp(mean).tolist()
     return Residuals(of_user, of_record, covariance)

@@ -1,6 +1,6 @@
 """What the balls kept of users' vectors: on the whole, and where it is more or less."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,29 +9,15 @@ from dpmath.core.occupancy import IntArray
 from dpmath.presence.ball import SHARE_BITS, sigma
 from dpmath.presence.basis import FloatArray, Grid
 from dpmath.presence.counts import KeptOfCells
+from dpmath.presence.lengths import LEAST_SHARE, Lengths, Share
 from dpmath.presence.questions import UNEVEN, Kept, Question
 from dpmath.presence.state import Known
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, lean_of, share_of
 
-_SPREAD_OF_SHARES = 0.15
-_LEAST_SHARE, _MOST_SHARE = 0.1, 1.0
 _ROUNDS = 10
 _ALIKE = 0.5
 """What users lose goes with what ``unevenly_kept`` says from not at all, 0, to wholly, 1: this, give or take it."""
 _NO_PART = 1e-12
-
-
-@dataclass(frozen=True)
-class Share:
-    """What a ball kept.
-
-    Attributes:
-        mean: The share.
-        unsure: The deviation of what it is off by, over the share.
-    """
-
-    mean: float
-    unsure: float
 
 
 def share_centre(share: float) -> int:
@@ -54,25 +40,34 @@ def as_kept(question: Question) -> Kept:
     return question
 
 
-def shares(question: Kept, answers: ExactIntArray, known: Known) -> list[Share]:
+def shares(
+    question: Kept, answers: ExactIntArray, known: Known, lengths: Lengths, of_cells: Sequence[bool]
+) -> tuple[Lengths, list[Share]]:
     """Return how much the balls kept: of cells in that of users; of records and of cells in the other, if there is one.
 
-    Where there are few users, the answers say little, and the share that was meant counts for more.
+    Where there are few users, the answers say little, and what was expected counts for more.
 
     Args:
         question: What was asked.
         answers: The noisy answers.
         known: The day's totals.
+        lengths: What was known of lengths.
+        of_cells: Of each share, whether each cell had a number of its own.
+
+    Returns:
+        What is known of lengths now, and the shares.
 
     Source:
         HV-E21.
     """
     sizes = {"cells": known.cells / question.most_cells, "records": known.records / question.most_records}
-    size = np.array([sizes[by] for _, by in question.of]) * (1 << SHARE_BITS)
-    gain = 1 / (1 + (sigma(question.ball) / size / _SPREAD_OF_SHARES) ** 2)
-    kept = USUAL_SHARE + gain * answers[: size.size].astype(np.float64) / size
-    kept, unsure = np.clip(kept, _LEAST_SHARE, _MOST_SHARE), _SPREAD_OF_SHARES * np.sqrt(1 - gain)
-    return [Share(*one) for one in zip(kept.tolist(), (unsure / kept).tolist(), strict=True)]
+    found = []
+    for number, (is_of_cells, (_, by)) in enumerate(zip(of_cells, question.of, strict=True)):
+        size = sizes[by] * (1 << SHARE_BITS)
+        kept = question.centre / (1 << SHARE_BITS) + float(answers[number]) / size
+        lengths, share = lengths.told(number, is_of_cells, kept, sigma(question.ball) / size)
+        found.append(share)
+    return lengths, found
 
 
 def unevenly_kept(square: FloatArray, users: FloatArray, grid: Grid) -> FloatArray:
@@ -94,7 +89,7 @@ def unevenly_kept(square: FloatArray, users: FloatArray, grid: Grid) -> FloatArr
     middle = np.average(square, weights=users)
     length = np.log(np.maximum(of_hexagon / middle, 1e-12)) / 2
     lengths, at = np.unique(length, return_inverse=True)
-    by_place = np.array([share_of(USUAL_LOG_LENGTH + one) for one in lengths])[at]
+    by_place = share_of(USUAL_LOG_LENGTH + lengths)[at]
     of_hour = np.bincount(grid.slot, users)
     by_hour = USUAL_SHARE * (1 - lean_of(USUAL_SHARE)) * (of_hour / of_hour.max())[grid.slot]
     found = np.column_stack([by_place, by_hour])
@@ -141,6 +136,6 @@ def by_cell(
         gain = _ALIKE**2 * np.linalg.solve(_ALIKE**2 * slope @ slope.T + noise**2 * one, slope).T
         part = _ALIKE + gain @ (told - _ALIKE * slope.sum(axis=1))
         left = _ALIKE**2 * (one - gain @ slope)
-        kept = np.clip(share.mean + off @ part, _LEAST_SHARE, _MOST_SHARE)
+        kept = np.clip(share.mean + off @ part, LEAST_SHARE, 1.0)
     root = np.linalg.cholesky((left + left.T) / 2 + _NO_PART * one)
     return KeptOfCells(kept, share.unsure, off @ root / kept[:, None])

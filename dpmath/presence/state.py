@@ -12,11 +12,12 @@ from dpmath.presence.counts import half_variance
 from dpmath.presence.fields import Field, Prior, paced
 from dpmath.presence.intervals import Number
 from dpmath.presence.kinds import N_KINDS, WEEKDAY, OfKind, apart_of, taken_apart, together
+from dpmath.presence.lengths import Lengths
 from dpmath.presence.priors import likelier, taken_as
 from dpmath.presence.questions import Totals
 from dpmath.presence.residuals import Residuals
 
-MODEL = 7
+MODEL = 8
 """Number of the model. Raise it whenever an estimate from the same questions and answers changes: releases of another
 are not learned from, and are not made again."""
 SURFACES = ("users", "records", "values")
@@ -28,7 +29,7 @@ VALUES = Prior(0.0, {"city": 0.3, "hour": 0.15, "hexagon": 0.55, "course": 0.2},
 """Those of values, over the variance of the map."""
 VALUES_OF_DAY = 0.04
 """That of a day's own part of a value, over the variance of the map."""
-_OF_USER, _OF_RECORD = 0.35, 0.7
+_OF_USER, _OF_RECORD = 0.35, 1.5
 """Residual variances of users and of records, over the variance of users' means, on a first day."""
 _MAP_OVER_USERS = 0.8
 """The variance of the map over that of a user's means: a user sees a part of the city."""
@@ -36,8 +37,7 @@ _LEAST_USERS = 50.0
 _CITY = 0.1
 """How far the mean of records is from that of users, over the range."""
 _SPREAD_OF_CENTRES, _USUAL_SPREAD = 0.3, 3
-"""Before anything is asked: the deviation of the mean value over the range; the spread is 2^-3 of the range, give or
-take a half."""
+"""Before anything is asked: the deviation of the mean value over the range; the spread is near an eighth."""
 _LEAST_SPREAD = 0.2
 _FAR, _CLEAR = 1.0, 3.0
 """Of the log of all users, and deviations of the noise: a day so far from what was expected begins at its total."""
@@ -150,7 +150,7 @@ class State:
         mean_records: Records a user and cell.
         records_variance: Their variance within a cell.
         residuals: How far users and records are from the map.
-        log_lengths: How much longer users' vectors were than meant, in the two balls; see ``weights``.
+        lengths: How long users' vectors are.
         apart: What users have apart from those of working days, by the kinds of day that were seen.
     """
 
@@ -162,7 +162,7 @@ class State:
     mean_records: float
     records_variance: float
     residuals: Residuals
-    log_lengths: tuple[float, float]
+    lengths: Lengths
     apart: Mapping[int, Field]
 
     @property
@@ -177,8 +177,8 @@ class State:
 
     def a_day_later(self, asked: Asked) -> "State":
         """Return what is known a day later, before anything is asked."""
-        fields = {name: getattr(self, name).a_day_later(asked.basis) for name in asked.surfaces}
-        return replace(self, **fields, residuals=self.residuals.a_day_later())
+        moved = {name: getattr(self, name).a_day_later(asked.basis) for name in asked.surfaces}
+        return replace(self, **moved, residuals=self.residuals.a_day_later(), lengths=self.lengths.a_day_later())
 
     def most_cells(self, asked: Asked) -> int:
         """Return how many cells of a user count in totals: many times the mean, or users with many would be missed."""
@@ -284,7 +284,7 @@ def first_state(known: Known, asked: Asked) -> State:
         mean_records=mean,
         records_variance=variance,
         residuals=Residuals.guessed(_OF_USER * spread**2, _OF_RECORD * spread**2),
-        log_lengths=(0.0, 0.0),
+        lengths=Lengths.guessed(),
         apart={},
     )
 

@@ -17,13 +17,14 @@ _POINTS = np.linspace(-2.5, 2.5, 101)
 _MASS = np.exp(-(_POINTS**2) / 2) / np.exp(-(_POINTS**2) / 2).sum()
 
 
-def share_of(log_length: float) -> float:
-    """Return the mean share kept of vectors whose typical length is exp(log_length) radii.
+def share_of(log_length: FloatArray) -> FloatArray:
+    """Return the mean share kept of vectors whose typical length is exp(log_length) radii, shape (n,) to (n,).
 
     Source:
         HV-E21.
     """
-    return float((_MASS * np.minimum(1.0, np.exp(-log_length - _SPREAD_OF_LENGTHS * _POINTS))).sum())
+    length = np.exp(log_length[:, None] + _SPREAD_OF_LENGTHS * _POINTS)
+    return np.asarray(np.minimum(1.0, 1 / length) @ _MASS)
 
 
 def log_length_of(share: float) -> float:
@@ -39,7 +40,7 @@ def log_length_of(share: float) -> float:
     low, high = -6.0, 6.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if share_of(middle) > share else (low, middle)
+        low, high = (middle, high) if share_of(np.array([middle]))[0] > share else (low, middle)
     return low
 
 

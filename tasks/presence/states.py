@@ -11,6 +11,7 @@ from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.basis import PARTS, Grid
 from dpmath.presence.fields import Field, Prior
 from dpmath.presence.kinds import N_KINDS, WEEKDAY
+from dpmath.presence.lengths import Lengths
 from dpmath.presence.programme import Answered, asked_again, programme
 from dpmath.presence.residuals import Residuals
 from dpmath.presence.state import MODEL, SURFACES, Asked, State, asked_of
@@ -153,7 +154,8 @@ def packed(state: State) -> bytes:
     arrays |= {f"{name}.prior": _prior_numbers(field) for name, field in fields.items()}
     residuals = state.residuals
     arrays |= {"residuals": np.array([residuals.of_user, residuals.of_record]), "unsure": residuals.covariance}
-    numbers = np.array([*(getattr(state, name) for name in _NUMBERS), *state.log_lengths])
+    arrays["lengths"] = np.array([state.lengths.mean, state.lengths.variance])
+    numbers = np.array([getattr(state, name) for name in _NUMBERS])
     buffer = BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays, numbers=numbers)
     return buffer.getvalue()
@@ -163,11 +165,11 @@ def _unpacked(content: bytes) -> State:
     with np.load(BytesIO(content)) as stored:
         surfaces = {name: _field(stored, name) for name in SURFACES}
         apart = {kind: _field(stored, name) for kind, name in _APART.items() if f"{name}.prior" in stored}
-        *numbers, users, values = stored["numbers"].tolist()
+        numbers, lengths = stored["numbers"].tolist(), Lengths(*stored["lengths"])
         (of_user, of_record), unsure = stored["residuals"].tolist(), stored["unsure"]
     named = dict(zip(_NUMBERS, numbers, strict=True))
     residuals = Residuals(of_user, of_record, unsure)
-    return State(**surfaces, **named, residuals=residuals, log_lengths=(users, values), apart=apart)
+    return State(**surfaces, **named, residuals=residuals, lengths=lengths, apart=apart)
 
 
 def _prior_numbers(field: Field) -> np.ndarray:
