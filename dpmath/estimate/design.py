@@ -235,8 +235,13 @@ def _lengths(
     """
     if norm == "l1":
         return _L1_MEAN * np.sqrt(_squares(view, loading, fields) + known**2).sum(axis=1)
-    every = (loading**2).sum(axis=1, keepdims=True)  # of a user's squares only the sum is needed
+    every = _square_sums(loading)[:, None]  # of a user's squares only the sum is needed
     squares = user_sums(view.day.occupancy, _spread(view, fields), every, view.strata.of_pair)[:, 0]
     for moved in chain(_moved(view, loading, fields), [np.atleast_2d(known)]):
-        squares += (moved**2).sum(axis=1)
+        squares += _square_sums(moved)
     return np.sqrt(squares)
+
+
+def _square_sums(rows: FloatArray) -> FloatArray:
+    """Return the sum of the squares of each row, without memory for the squares: shape (n, m) to (n,)."""
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from dpmath.core import _check
 from dpmath.core.accounting import ExactIntArray, exact_integers, roots_rounded_up
@@ -197,7 +197,8 @@ def user_sums(occupancy: Occupancy, of_pairs: NDArray[Any], of_rows: NDArray[Any
         HV-L52.
     """
     shape = (occupancy.n_users, len(of_rows))
-    return np.asarray(csr_array((of_pairs, (occupancy.user, row)), shape=shape) @ of_rows)
+    # by columns: each row is read once, and the sums, which are fewer, stay in the processor's cache
+    return np.asarray(csc_array((of_pairs, (occupancy.user, row)), shape=shape) @ of_rows)
 
 
 def _towards_zero(number: IntArray, divisor: IntArray | np.int64) -> IntArray:
