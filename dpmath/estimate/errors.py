@@ -13,7 +13,7 @@ from dpmath.estimate.told import Known
 from dpmath.joint.errors import OfFactors
 from dpmath.joint.factors import Factors
 from dpmath.joint.loadings import Cells, Loadings, loadings
-from dpmath.joint.products import product
+from dpmath.joint.products import gram
 
 
 def errors_of(estimate: Estimate, day: Day) -> tuple[OfFactors, OfFactors]:
@@ -61,7 +61,7 @@ def with_users_again(lasting: OfFactors, joint: Joint) -> OfFactors:
         HV-E8.
     """
     adds, lowers = _together(-joint.turned.of(joint.users @ joint.of_users), joint.known)
-    told = joint.known.T @ joint.turned.part(product(joint.of_users.T, joint.of_users))
+    told = joint.known.T @ joint.turned.part(gram(joint.of_users))
     factors = _with(lasting.factors, np.column_stack([adds, told]), lasting.factors.against, lowers)
     return OfFactors(factors, joint.users)
 

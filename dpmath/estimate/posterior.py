@@ -16,7 +16,7 @@ from dpmath.estimate.state import POINTS, State
 from dpmath.estimate.told import Known, Told, Turned
 from dpmath.estimate.view import View
 from dpmath.joint.errors import LEAST_VARIANCE
-from dpmath.joint.products import product
+from dpmath.joint.products import gram
 
 
 @dataclass(frozen=True)
@@ -136,11 +136,11 @@ def told_by(view: View, taken: Sequence[Taken]) -> Told:
     return Told(
         sums=np.concatenate([one.sums for one in taken]),
         seen=seen,
-        cell=(of_cells * (view.cell_variance / factors["cell"])[:, None]).T @ of_cells,
+        cell=gram(np.sqrt(view.cell_variance / factors["cell"])[:, None] * of_cells),
         level=np.outer(seen[0], seen[0]) * (view.of_the_day[0] / factors["level"]),
-        day=seen[1:].T @ ((view.of_the_day[1:] / factors["day"])[:, None] * seen[1:]),
-        residual=np.block([[_together(view, one, other, view.apart_variance) for other in taken] for one in taken]),
-        user=product(of_users.T, of_users),
+        day=gram(np.sqrt(view.of_the_day[1:] / factors["day"])[:, None] * seen[1:]),
+        residual=np.block([[_together(view, one, other) for other in taken] for one in taken]),
+        user=gram(of_users),
         noise=np.diag(np.concatenate([np.full(one.sums.size, one.noise**2) for one in taken])),
     )
 
@@ -151,10 +151,14 @@ def _of_users(view: View, design: Design) -> FloatArray:
     return user_sums(view.day.occupancy, of_pairs, design.loading, view.strata.of_pair)
 
 
-def _together(view: View, one: Taken, other: Taken, residual: FloatArray) -> FloatArray:
+def _together(view: View, one: Taken, other: Taken) -> FloatArray:
     """Return the covariance that residuals give to the sums of two measurements."""
-    spread = view.strata.pair_sums(one.design.weight * other.design.weight * residual)
-    return (one.design.loading * spread[:, None]).T @ other.design.loading
+    spread = view.strata.pair_sums(one.design.weight * other.design.weight * view.apart_variance)[:, None]
+    if one is other:
+        return gram(np.sqrt(spread) * one.design.loading)
+    if one.sums.size > other.sums.size:  # the smaller one is copied
+        return _together(view, other, one).T
+    return (spread * one.design.loading).T @ other.design.loading
 
 
 def expected_after(view: View, taken: Sequence[Taken]) -> View:

@@ -8,7 +8,7 @@ from dpmath.estimate.scales import NAMES, Parts, Scales, likeliest, prior
 from dpmath.estimate.state import POINTS
 from dpmath.estimate.told import ALONE, OF_DAYS, Told, joined
 from dpmath.estimate.view import View
-from dpmath.joint.products import product
+from dpmath.joint.products import gram, product
 
 LARGEST_VARIANCE = POINTS**2 / 12
 """Of cells: that of means which are anywhere in the range alike. Scales beyond become unlikely."""
@@ -32,8 +32,7 @@ def scales_after(view: View, told: Told) -> tuple[Scales, FloatArray]:
     def seen_by(group: str) -> FloatArray:
         of = state.prior_by_group[group]
         varying = np.flatnonzero(of)
-        part = seen[varying]
-        return product(part.T, of[varying][:, None] * part)
+        return gram(np.sqrt(of[varying])[:, None] * seen[varying])
 
     groups = {group: seen_by(group) for group in ("fixed", *GROUPS)}
     alone = {name: joined(getattr(one, name) for one in every) for name in ALONE}

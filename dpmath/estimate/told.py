@@ -9,7 +9,7 @@ from scipy.linalg import block_diag, solve_triangular
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.rows import Rows
-from dpmath.joint.products import product
+from dpmath.joint.products import gram, product
 
 _FORGOTTEN_A_DAY = 0.005
 """By how much the variance of sums grows a day, beside what they tell of coefficients: old sums count for less."""
@@ -79,7 +79,7 @@ class Told:
             variance: Prior variance of each, for a scale of cells of 1, shape (n,).
         """
         seen = self.seen[dropped]
-        varying = self.cell + product(seen.T, variance[:, None] * seen)
+        varying = self.cell + gram(np.sqrt(variance)[:, None] * seen)
         return replace(self, seen=np.delete(self.seen, dropped, axis=0), cell=varying)
 
 
@@ -121,8 +121,10 @@ class Known:
         Source:
             HV-E3.
         """
-        together = self.times(seen)
-        root = np.linalg.cholesky(product(seen.T, together) + alone).astype(np.float64, copy=False)
+        by_earlier = product(self.gain, seen)
+        together = self.prior[:, None] * seen - product(self.gain.T, by_earlier)
+        variance = gram(np.sqrt(self.prior)[:, None] * seen) - gram(by_earlier)
+        root = np.linalg.cholesky(variance + alone).astype(np.float64, copy=False)
         gain = solve_triangular(root, together.T, lower=True)
         innovation = solve_triangular(root, sums - seen.T @ self.mean, lower=True)
         known = Known(self.mean + gain.T @ innovation, self.prior, np.vstack([self.gain, gain]))
@@ -187,7 +189,7 @@ def folded(told: Sequence[Told], prior: FloatArray, factors: dict[str, float]) -
     root = np.linalg.cholesky(joined(one.alone(factors) for one in old))
     seen = solve_triangular(root, np.column_stack([one.seen for one in old]).T, lower=True).T
     sums = solve_triangular(root, np.concatenate([one.sums for one in old]), lower=True)
-    _, vectors = np.linalg.eigh(product(seen.T, prior[:, None] * seen))
+    _, vectors = np.linalg.eigh(gram(np.sqrt(prior)[:, None] * seen))
     kept = vectors[:, -_FOLDED:]
     nothing = np.zeros((kept.shape[1], kept.shape[1]))
     alone = dict.fromkeys((*ALONE, "user"), nothing)

@@ -40,6 +40,16 @@ def test_large_products_are_shared_by_two_threads(monkeypatch: pytest.MonkeyPatc
     assert sorted(rows.values()) == [200, 201]
 
 
+@pytest.mark.theorem("HV-E3")
+@pytest.mark.parametrize("least", [0, products._WORTH_A_THREAD])
+@pytest.mark.parametrize("shape", [(0, 3), (1, 3), (8, 0), (9, 4)])
+def test_a_product_of_a_matrix_with_itself(shape: tuple[int, int], least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "_WORTH_A_THREAD", least)
+    columns = np.random.default_rng(3).integers(-9, 9, shape).astype(float)
+    for one in (columns, np.asfortranarray(columns)):
+        assert np.array_equal(products.gram(one), columns.T @ columns)
+
+
 def test_an_error_of_the_other_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     here, matmul = threading.get_ident(), np.matmul
 
