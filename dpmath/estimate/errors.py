@@ -42,7 +42,7 @@ def errors_of(estimate: Estimate, day: Day) -> tuple[OfFactors, OfFactors]:
     # of few users the sums may know more than the residuals that cells are said to have at least
     alone = alone + np.maximum(estimate.variance - whole.diagonal, 0.0)
     apart, half = _together(-joint.lasts / 2, joint.known)
-    is_same = joint.lasting.gain is joint.before.gain
+    is_same = joint.lasting.gains is joint.before.gains
     lasting = _with(lasting, apart, seen if is_same else _seen(joint.lasting, joint), half)
     nobody = csr_array((day.occupancy.n_cells, 1))
     return replace(whole, factors=replace(whole.factors, alone=alone)), OfFactors(lasting, nobody)

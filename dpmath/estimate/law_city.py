@@ -117,7 +117,7 @@ def guesses(found: Estimate, reach: FloatArray, bins: Bins) -> list[Guess]:
     weight = np.bincount(occupancy.cell, of_pairs, occupancy.n_cells).astype(np.float64)
     if not weight.any():  # nobody has a budget, and nothing will be told
         weight = occupancy.cell_records.astype(np.float64)
-    relative = float(np.average(view.relative, weights=occupancy.cell_records))
+    relative = float(np.average(view.cells.relative, weights=occupancy.cell_records))
     one = residual_shares(np.array([1]))[0] * relative * view.state.factors["residual"] * view.state.scale**2
     mean, likely = half_points(found.mean, np.sqrt(found.variance))
     widths = np.maximum(one * _WIDTHS, _LEAST_WIDTH).tolist()

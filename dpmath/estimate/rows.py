@@ -9,6 +9,9 @@ from scipy.sparse import csc_array, csr_array
 from dpmath.estimate.day import FloatArray
 from dpmath.joint.products import product
 
+_AT_ONCE = 256
+"""So many sums are looked at together: what they tell of each cell takes memory."""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -53,4 +56,30 @@ class Rows:
 
     def diagonal_variances(self, variances: FloatArray) -> FloatArray:
         """Return the variance of each cell's value if coefficients are independent, shape (G,)."""
-        return Rows(self.common**2, self.own**2, self.hexagon).times(variances)
+        return self.squares.times(variances)
+
+    @cached_property
+    def squares(self) -> "Rows":
+        """The squares of the functions' values."""
+        return Rows(self.common**2, self.own**2, self.hexagon)
+
+    def lowered_by(self, gain: FloatArray) -> FloatArray:
+        """Return by how much sums lower the variance of each cell's value, shape (G,).
+
+        It is kept, as most of it is asked for again when further sums are known.
+
+        Args:
+            gain: Covariance of the coefficients with the sums, which are turned so that they are independent, (n, S).
+        """
+        if id(gain) not in self._lowered:
+            found = np.zeros(len(self.common))
+            for first in range(0, len(gain), _AT_ONCE):
+                told = self.times(gain[first : first + _AT_ONCE].T)
+                found += np.einsum("ij,ij->i", told, told)
+            self._lowered[id(gain)] = gain, found
+        return self._lowered[id(gain)][1]
+
+    @cached_property
+    def _lowered(self) -> dict[int, tuple[FloatArray, FloatArray]]:
+        """What was asked for, with the gain, so that its number is of no other."""
+        return {}

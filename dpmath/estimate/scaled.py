@@ -85,13 +85,10 @@ def _supposed(view: View) -> FloatArray:
     The mean over records, in the order of the scales' names.
     """
     state, records, factors = view.state, view.day.occupancy.cell_records, view.state.factors
-
-    def of(variances: FloatArray) -> float:
-        return float(np.average(view.rows.diagonal_variances(variances), weights=records))
-
-    found = {group: of(state.prior_by_group[group]) for group in GROUPS}
+    mean_squares = view.rows.squares.transposed_times(records / records.sum(), state.n_hexagons)
+    found = {group: float(mean_squares @ state.prior_by_group[group]) for group in GROUPS}
     found["cell"] += float(np.average(view.cell_variance, weights=records)) / factors["cell"]
     found["level"] = float(state.of_the_day[0]) / factors["level"]
-    found["day"] = of(np.append(0.0, state.of_the_day[1:])) / factors["day"]
+    found["day"] = float(mean_squares[1:] @ state.of_the_day[1:]) / factors["day"]
     found["residual"] = 0.0
     return np.array([found[name] for name in NAMES]) / LARGEST_VARIANCE

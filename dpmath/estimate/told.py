@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
@@ -16,8 +17,6 @@ _FORGOTTEN_A_DAY = 0.005
 MOST_SUMS = 900
 """With more, those of all but the last two days are folded."""
 _FOLDED = 500
-_AT_ONCE = 256
-"""So many sums are looked at together: what they tell of each cell takes memory."""
 OF_DAYS = ("level", "day")
 """What sums of one day have in common: its mean, and what else it differs by."""
 ALONE = ("cell", *OF_DAYS, "residual")
@@ -90,12 +89,18 @@ class Known:
     Attributes:
         mean: Their mean, shape (S,).
         prior: Their variance before any sums, shape (S,).
-        gain: Covariance with the sums, which are turned so that they are independent, shape (n, S).
+        gains: Covariance with the sums, which are turned so that they are independent, each of shape (n, S): with all
+            that were known at first, and with each further ones.
     """
 
     mean: FloatArray
     prior: FloatArray
-    gain: FloatArray
+    gains: tuple[FloatArray, ...]
+
+    @cached_property
+    def gain(self) -> FloatArray:
+        """Covariance with all the sums, shape (n, S)."""
+        return np.concatenate([np.zeros((0, self.prior.size)), *self.gains])
 
     @classmethod
     def by(cls, prior: FloatArray, told: Sequence[Told], factors: dict[str, float]) -> "Known":
@@ -104,7 +109,7 @@ class Known:
         Source:
             HV-E3.
         """
-        nothing = cls(np.zeros(prior.size), prior, np.zeros((0, prior.size)))
+        nothing = cls(np.zeros(prior.size), prior, ())
         if not told:
             return nothing
         seen, sums = (np.concatenate([getattr(one, name) for one in told], axis=-1) for name in ("seen", "sums"))
@@ -121,13 +126,15 @@ class Known:
         Source:
             HV-E3.
         """
-        by_earlier = product(self.gain, seen)
-        together = self.prior[:, None] * seen - product(self.gain.T, by_earlier)
-        variance = gram(np.sqrt(self.prior)[:, None] * seen) - gram(by_earlier)
+        together, variance = self.prior[:, None] * seen, gram(np.sqrt(self.prior)[:, None] * seen)
+        for earlier in self.gains:
+            by_earlier = product(earlier, seen)
+            together -= product(earlier.T, by_earlier)
+            variance -= gram(by_earlier)
         root = np.linalg.cholesky(variance + alone).astype(np.float64, copy=False)
         gain = solve_triangular(root, together.T, lower=True)
         innovation = solve_triangular(root, sums - seen.T @ self.mean, lower=True)
-        known = Known(self.mean + gain.T @ innovation, self.prior, np.vstack([self.gain, gain]))
+        known = Known(self.mean + gain.T @ innovation, self.prior, (*self.gains, gain))
         return known, Turned(root, together, innovation)
 
     def varying(self, variance: FloatArray) -> "Known":
@@ -136,7 +143,10 @@ class Known:
 
     def times(self, sums: FloatArray) -> FloatArray:
         """Return the covariance of the coefficients with sums of them: shape (S, n) to (S, n)."""
-        return np.asarray(self.prior[:, None] * sums - product(self.gain.T, product(self.gain, sums)))
+        found = self.prior[:, None] * sums
+        for gain in self.gains:
+            found -= product(gain.T, product(gain, sums))
+        return found
 
     def block(self, used: IntArray | slice) -> FloatArray:
         """Return the covariance of some coefficients."""
@@ -146,8 +156,8 @@ class Known:
     def variances(self, rows: Rows) -> FloatArray:
         """Return the variance of each cell's value, shape (G,)."""
         found = rows.diagonal_variances(self.prior)
-        for first in range(0, len(self.gain), _AT_ONCE):
-            found -= (rows.times(self.gain[first : first + _AT_ONCE].T) ** 2).sum(axis=1)
+        for gain in self.gains:
+            found -= rows.lowered_by(gain)
         return np.maximum(found, 0.0)
 
 

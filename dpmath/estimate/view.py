@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dpmath.core.occupancy import IntArray, Occupancy
+from dpmath.estimate.basis import Basis
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.rows import Rows
 from dpmath.estimate.state import POINTS, RESIDUAL_CLASSES, State
@@ -29,23 +30,52 @@ _STATE_SHARE = 0.25
 
 
 @dataclass(frozen=True)
+class Cells:
+    """The cells of a day, whatever is known of coefficients.
+
+    Attributes:
+        day: The day.
+        basis: The functions.
+        rows: The functions' values at the day's cells; those of hexagons are multiplied by ``relative``.
+        relative: What is expected of each cell before its place is known, over the mean of all records, within limits,
+            shape (G,): large values vary more.
+    """
+
+    day: Day
+    basis: Basis
+    rows: Rows
+    relative: FloatArray
+
+    @cached_property
+    def strata(self) -> Strata:
+        """The strata of the cells' pairs."""
+        return Strata.of(self.day, self.rows, self.basis)
+
+    @cached_property
+    def share_of_cell(self) -> FloatArray:
+        """Share of each pair in the records of its cell, shape (P,)."""
+        occupancy = self.day.occupancy
+        return occupancy.n_records / occupancy.cell_records[occupancy.cell]
+
+    @cached_property
+    def by_size(self) -> FloatArray:
+        """Prior variance of each pair's residual by its number of records, for a scale of 1, shape (P,)."""
+        return residual_shares(self.day.occupancy.n_records)
+
+
+@dataclass(frozen=True)
 class View:
     """A day as a state expects it. All of it is public.
 
     Attributes:
-        day: The day.
+        cells: The cells of the day.
         state: The state, which has coefficients for all hexagons of the day.
-        rows: The functions' values at the day's cells; those of hexagons are multiplied by ``relative``.
-        relative: What is expected of each cell before its place is known, over the mean of all records, within limits,
-            shape (G,): large values vary more.
         today: What is known of the day's coefficients: of what lasts and what differs on the day together.
         odd: What the variance of the day's level is times that of other days.
     """
 
-    day: Day
+    cells: Cells
     state: State
-    rows: Rows
-    relative: FloatArray
     today: Known
     odd: float = 1.0
 
@@ -56,7 +86,28 @@ class View:
         of_city = np.clip(state.centre + rows.common @ state.mean[: rows.common.shape[1]], 0.0, POINTS)
         mean = max(float(np.average(of_city, weights=day.occupancy.cell_records)), _LEAST_MEAN)
         relative = np.clip(of_city / mean, *_RELATIVE)
-        return cls(day, state, replace(rows, own=rows.own * relative[:, None]), relative, state.known_today)
+        rows = replace(rows, own=rows.own * relative[:, None])
+        return cls(Cells(day, state.basis, rows, relative), state, state.known_today)
+
+    @property
+    def day(self) -> Day:
+        """The day."""
+        return self.cells.day
+
+    @property
+    def rows(self) -> Rows:
+        """The functions' values at the day's cells; see ``Cells``."""
+        return self.cells.rows
+
+    @property
+    def strata(self) -> Strata:
+        """The strata of the cells' pairs."""
+        return self.cells.strata
+
+    @property
+    def share_of_cell(self) -> FloatArray:
+        """Share of each pair in the records of its cell, shape (P,)."""
+        return self.cells.share_of_cell
 
     @property
     def of_the_day(self) -> FloatArray:
@@ -74,11 +125,6 @@ class View:
     def unbounded(self) -> FloatArray:
         """The same, where the range of the values does not bound it."""
         return self.state.centre + self.rows.times(self.today.mean)
-
-    @cached_property
-    def strata(self) -> Strata:
-        """The strata of the cells' pairs."""
-        return Strata.of(self.day, self.rows, self.state.basis)
 
     @cached_property
     def expected_of_strata(self) -> FloatArray:
@@ -100,7 +146,7 @@ class View:
         if has_none.any():
             of_hexagon = has_none[:, None] * state.of_hexagons(self.day.remote)
             variance = variance + (basis.own_values(self.day) ** 2 * of_hexagon[self.day.hexagon]).sum(axis=1)
-        return np.asarray(variance * self.relative**2, dtype=np.float64)
+        return np.asarray(variance * self.cells.relative**2, dtype=np.float64)
 
     @cached_property
     def state_variance(self) -> FloatArray:
@@ -151,18 +197,11 @@ class View:
     @cached_property
     def _supposed_residuals(self) -> tuple[FloatArray, FloatArray]:
         """Which share of a pair's residual its user has everywhere, and its variance, as supposed, both (P,)."""
-        occupancy = self.day.occupancy
-        by_size = residual_shares(occupancy.n_records)
+        occupancy, by_size = self.day.occupancy, self.cells.by_size
         expected = self.expected[occupancy.cell]
         most = np.maximum(expected * (POINTS - expected), _LEAST_BINARY)
-        of_pair = by_size * self.relative[occupancy.cell] * self.state.scale**2
+        of_pair = by_size * self.cells.relative[occupancy.cell] * self.state.scale**2
         return _ALIKE * _LASTING_RESIDUAL / by_size, 1 / (1 / of_pair + 1 / most)
-
-    @cached_property
-    def share_of_cell(self) -> FloatArray:
-        """Share of each pair in the records of its cell, shape (P,)."""
-        occupancy = self.day.occupancy
-        return occupancy.n_records / occupancy.cell_records[occupancy.cell]
 
 
 def residual_shares(n_records: IntArray) -> FloatArray:

@@ -287,7 +287,7 @@ def test_places_and_cells_differ_in_proportion_to_what_the_city_expects_of_them(
     level = levels(view)
     assert level.min() == 0.4
     assert level.max() > 1.2
-    assert view.relative == pytest.approx(level)
+    assert view.cells.relative == pytest.approx(level)
     plain = dense(short.rows(day, covariates(day, True), state.numbers_of(day)), 10)
     scaled = dense(view.rows, 10)
     assert scaled[:, :n_common] == pytest.approx(plain[:, :n_common])

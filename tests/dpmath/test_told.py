@@ -46,7 +46,7 @@ def test_products_and_variances_are_those_of_the_dense_covariance(seed: int) -> 
     n_states = matrix.shape[1]
     gain = rng.normal(size=(5, n_states))
     prior = n_states * (gain**2).sum(axis=0) + rng.random(n_states)
-    known = Known(rng.normal(size=n_states), prior, gain)
+    known = Known(rng.normal(size=n_states), prior, (gain[:2], gain[2:]))
     whole, sums = np.diag(prior) - gain.T @ gain, rng.normal(size=(n_states, 3))
     assert np.linalg.eigvalsh(whole).min() > 0
     assert known.times(sums) == pytest.approx(whole @ sums)
