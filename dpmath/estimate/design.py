@@ -82,11 +82,7 @@ def _in_l2(view: View, found: Directions, unit: float) -> FloatArray:
     """Return the loadings for l2 balls: directions, which a ball of l2 norm does not mind."""
     n_users = max(1, view.day.occupancy.n_users)
     shared = shared_l2(found.gain, found.variance, unit, 1 + found.variance / n_users)
-    used = np.flatnonzero(shared > 1e-5 * shared.max())
-    # taken row by row: columns one after the other would be copied by every product with pairs
-    loading = found.values.take(used, axis=1)
-    loading *= np.sqrt(shared[used])
-    return loading
+    return found.loading(np.where(shared > 1e-5 * shared.max(), np.sqrt(shared), 0.0))
 
 
 def _in_l1(view: View, found: Directions, unit: float) -> FloatArray:
@@ -103,7 +99,6 @@ def _in_l1(view: View, found: Directions, unit: float) -> FloatArray:
     for part in _PARTS_OF_L1:
         cost = 1 + found.variance / n_users
         weight = part * shared_l1(found.gain, found.variance, unit / max(part, 1e-9) ** 2, cost)
-        used = np.flatnonzero(weight)
         told = found.variance * weight**2 / (found.variance * weight**2 + unit)
         left = np.maximum(view.state_variance - (found.of_cells**2 * told).sum(axis=1), 1e-9)
         variance = left[cells] * (records[cells] / energy[cells]) ** 2
@@ -115,7 +110,7 @@ def _in_l1(view: View, found: Directions, unit: float) -> FloatArray:
             alone = np.zeros((occupancy.n_cells, cells.size))
             alone[cells, np.arange(cells.size)] = own / energy[cells]
             alone = alone[strata.cell][:, own > 0]
-            best, least = np.column_stack([found.values[:, used] * weight[used], alone]), error
+            best, least = np.column_stack([found.loading(weight), alone]), error
     return best
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import shake_128
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.strata import Strata
@@ -21,8 +22,6 @@ SIGNAL_DIRECTIONS = 4
 """Of how many it is kept how each stratum moves with them."""
 _BLOCK, _N_BLOCKS = 100, 4
 """The search is among so many vectors at a time: their products with each other are what it costs."""
-_AT_ONCE = 1024
-"""So many strata are looked at together: fresh memory for all costs more than the numbers in it."""
 _LEAST_NORM = 1e-11
 """Of a square, as a share: rounding is a hundred-thousandth of less, and such vectors would not be orthonormal."""
 _LEAST_APART = 1e-8
@@ -36,18 +35,27 @@ class Directions:
     """Directions among the strata that are independent before the day, the most uncertain first.
 
     Attributes:
-        values: The directions' values at the strata, shape (R, n).
+        ways: The ways in which the strata's values move.
+        vectors: The directions as vectors of ways, shape (G + k, n).
+        energy: Standard deviation that residuals give to the sum of each stratum's records, in points, shape (R,).
         variance: Variance of the sum along each, whose residual has variance 1, shape (n,).
         gain: By how much knowing it would lower the map's squared error, weighted by records, shape (n,).
         of_cells: How each cell's mean moves with it, by one standard deviation, shape (G, n).
         fields: How each stratum moves with the first of them, shape (R, up to SIGNAL_DIRECTIONS).
     """
 
-    values: FloatArray
+    ways: "_Ways"
+    vectors: FloatArray
+    energy: FloatArray
     variance: FloatArray
     gain: FloatArray
     of_cells: FloatArray
     fields: FloatArray
+
+    def loading(self, weight: FloatArray) -> FloatArray:
+        """Return the values at the strata of those directions that have a weight, times it: shape (n,) to (R, m)."""
+        used = np.flatnonzero(weight)
+        return self.ways.values(self.vectors[:, used] * weight[used], 1 / self.energy)
 
 
 class _Ways:
@@ -77,15 +85,13 @@ class _Ways:
         of_cells = self._strata.cell_sums(self.root[:, None] * values) / self.size[:, None]
         return np.concatenate([of_cells, self._apart.T @ values])
 
-    def values(self, vectors: FloatArray) -> FloatArray:
-        """Return the values of vectors of ways: shape (G + k, n) to (R, n)."""
-        of_cells, of_stay = self._parts(vectors)
-        of_cells = of_cells / self.size[:, None]
-        found = np.empty((self.root.size, vectors.shape[1]))
-        for first in range(0, len(found), _AT_ONCE):
-            here = slice(first, first + _AT_ONCE)
-            found[here] = self.root[here, None] * of_cells[self._strata.cell[here]] + self._apart[here] @ of_stay
-        return found
+    def values(self, vectors: FloatArray, times: FloatArray) -> FloatArray:
+        """Return the values of vectors of ways, each stratum's times a number: shape (G + k, n) to (R, n)."""
+        cell, n_apart = self._strata.cell, self._apart.shape[1]
+        parts = times[:, None] * np.column_stack([self.root / self.size[cell], self._apart])
+        apart = np.broadcast_to(self.size.size + np.arange(n_apart), self._apart.shape)
+        ways, first = np.column_stack([cell, apart]), np.arange(cell.size + 1) * (1 + n_apart)
+        return np.asarray(csr_array((parts.ravel(), ways.ravel(), first), shape=(cell.size, len(vectors))) @ vectors)
 
     def cell_means(self, vectors: FloatArray) -> FloatArray:
         """Return the means over records by which vectors of ways move cells: shape (G + k, n) to (G, n)."""
@@ -131,14 +137,15 @@ def directions(view: View) -> Directions:
     start = np.sqrt(strata.records)[:, None] * (unordered.reshape(n_strata, n_vectors) + np.float64(0.5))
     vectors, moved, variance = _largest(ways.of(start), ways.covariance(view))
     moved /= np.sqrt(variance)
-    of_cells, values = ways.cell_means(moved), ways.values(vectors)
-    values /= view.energy[:, None]
+    of_cells = ways.cell_means(moved)
     return Directions(
-        values=values,
+        ways=ways,
+        vectors=vectors,
+        energy=view.energy,
         variance=variance,
         gain=(view.day.occupancy.cell_records[:, None] * of_cells**2).sum(axis=0),
         of_cells=of_cells,
-        fields=ways.values(moved[:, :SIGNAL_DIRECTIONS]) / ways.root[:, None],
+        fields=ways.values(moved[:, :SIGNAL_DIRECTIONS], 1 / ways.root),
     )
 
 

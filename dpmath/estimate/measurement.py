@@ -90,10 +90,7 @@ class Measurement:
             or self.norm not in NOISE_OF
         ):
             raise ValueError(f"pair_shift and shift must be 0 to {_LARGEST_SHIFT}, and norm l1 or l2")
-        if any(
-            np.any(abs(numbers.clip(-_LARGEST_SUM, _LARGEST_SUM)) >= _LARGEST_SUM)
-            for numbers in (self.weight, self.loading)
-        ):
+        if max(_most(self.weight), _most(self.loading)) >= _LARGEST_SUM:
             raise ValueError("weight and loading must be below 2^62")
         if self.centre.max(initial=0) > self.value_range:
             raise ValueError("centre must be at most value_range")
@@ -106,7 +103,7 @@ class Measurement:
         reach = np.zeros(occupancy.n_users, dtype=np.int64)
         np.add.at(reach, occupancy.user, largest)
         overflowed = np.bincount(occupancy.user, largest).max(initial=0.0) > 1.5 * _LARGEST_SUM
-        most_loading = int(abs(self.loading).max(initial=0))
+        most_loading = _most(self.loading)
         if most_loading and (overflowed or int(reach.max(initial=0)) * most_loading > most):
             raise ValueError("loading must leave the sum of a user below 2^62")
 
@@ -199,6 +196,11 @@ def user_sums(occupancy: Occupancy, of_pairs: NDArray[Any], of_rows: NDArray[Any
     shape = (occupancy.n_users, len(of_rows))
     # by columns: each row is read once, and the sums, which are fewer, stay in the processor's cache
     return np.asarray(csc_array((of_pairs, (occupancy.user, row)), shape=shape) @ of_rows)
+
+
+def _most(numbers: IntArray) -> int:
+    """Return the largest absolute value, exact, and 0 of none."""
+    return max(int(numbers.max(initial=0)), -int(numbers.min(initial=0)))
 
 
 def _towards_zero(number: IntArray, divisor: IntArray | np.int64) -> IntArray:

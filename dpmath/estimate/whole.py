@@ -14,6 +14,8 @@ RADIUS = 1 << 16
 _LOADING_BITS = 20
 _PAIR_BITS = 30
 _MOST_SHIFT = 40
+_AT_ONCE = 1024
+"""So many rows are looked at together: fresh memory for all costs more than the numbers in it."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,11 @@ def in_whole_numbers(design: Design, pairs: OfPairs, radius: IntArray, inverse_s
         HV-L52.
     """
     occupancy, value_range = pairs.occupancy, pairs.value_range
-    size = max(float(np.abs(design.loading).max(initial=0.0)), 1e-300)
-    loading = np.rint(design.loading / size * (1 << _LOADING_BITS)).astype(np.int64)
+    size = max(float(design.loading.max(initial=0.0)), -float(design.loading.min(initial=0.0)), 1e-300)
+    loading = np.empty(design.loading.shape, dtype=np.int64)
+    for first in range(0, len(loading), _AT_ONCE):
+        here = slice(first, first + _AT_ONCE)
+        loading[here] = np.rint(design.loading[here] / (size / (1 << _LOADING_BITS)))
     in_ticks = design.weight * (POINTS / value_range) / occupancy.n_records * size * RADIUS
     # in_ticks (total - centre) loading / 2^20 is a component in units of the radius; both shifts keep digits
     most = float((np.abs(in_ticks) * occupancy.n_records).max(initial=0.0)) * value_range or 1.0

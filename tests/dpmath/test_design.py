@@ -26,7 +26,7 @@ from dpmath.core.occupancy import Occupancy
 from dpmath.estimate import shrinkage
 from dpmath.estimate.day import Day
 from dpmath.estimate.design import RADIUS, as_measured, design, lengthened, whole_numbers
-from dpmath.estimate.directions import N_DIRECTIONS, directions
+from dpmath.estimate.directions import N_DIRECTIONS, Directions, directions
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
 from dpmath.estimate.posterior import Design, solved
 from dpmath.estimate.sharing import shared_l1, shared_l2
@@ -59,6 +59,10 @@ def eigen(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return variance, occupancy.cell_records @ (share @ of_strata) ** 2, vectors / energy_of(view)[:, None]
 
 
+def values_of(found: Directions) -> np.ndarray:
+    return found.loading(np.ones(found.variance.size))
+
+
 def energy_of(view: View) -> np.ndarray:
     """Return the deviation that residuals give to the sum of each stratum's records."""
     n_records = view.day.occupancy.n_records
@@ -75,7 +79,7 @@ def test_directions_are_those_of_a_dense_eigendecomposition(make: Callable[[Day]
     assert found.variance.size == min(N_DIRECTIONS, np.linalg.matrix_rank(together(view), hermitian=True))
     assert found.variance[:30] == pytest.approx(variance[:30], rel=1e-4)
     assert found.gain[:30] == pytest.approx(gain[:30], rel=1e-2)
-    off = np.abs(found.values[:, :10]) - np.abs(values[:, :10])
+    off = np.abs(values_of(found)[:, :10]) - np.abs(values[:, :10])
     assert np.abs(off).max() < 1e-2 * np.abs(values[:, :10]).max()
 
 
@@ -90,7 +94,7 @@ def test_no_direction_is_lost_or_found_twice(n_hexagons: int, n_slots: int, rati
     unlike = replace(occupancy, n_records=occupancy.n_records * more[occupancy.cell])
     view = a_view(replace(day, occupancy=unlike))
     found, (variance, gain, _) = directions(view), eigen(view)
-    shared = (found.values * energy_of(view)[:, None] ** 2).T @ found.values
+    shared = (values_of(found) * energy_of(view)[:, None] ** 2).T @ values_of(found)
     assert np.abs(shared - np.eye(found.variance.size)).max() < 1e-4
     assert found.variance.size <= view.strata.cell.size
     n_found = found.variance.size
@@ -107,7 +111,7 @@ def test_directions_are_found_where_no_strata_move_apart() -> None:
     cell, user = (numbers[np.lexsort((user, cell))] for numbers in (cell, user))
     view = a_view(replace(day, occupancy=Occupancy(cell, user, np.ones_like(cell), day.occupancy.n_cells, 60)))
     found, (variance, gain, _) = directions(view), eigen(view)
-    assert found.values.shape == (view.day.occupancy.n_cells, found.variance.size)
+    assert values_of(found).shape == (view.day.occupancy.n_cells, found.variance.size)
     assert found.variance[:30] == pytest.approx(variance[:30], rel=1e-4)
     assert found.gain[:30] == pytest.approx(gain[:30], rel=1e-2)
 
@@ -124,7 +128,7 @@ def test_no_direction_is_worth_more_than_another_for_what_it_costs(make: Callabl
     shares = loading.T * energy_of(view) ** 2 @ loading
     share = np.zeros(variance.size)
     # one of large variance may have no share, if little is gained by it
-    number = np.abs(directions(view).values.T * energy_of(view) ** 2 @ loading).argmax(axis=0)
+    number = np.abs(values_of(directions(view)).T * energy_of(view) ** 2 @ loading).argmax(axis=0)
     share[number] = np.diag(shares)
     assert np.unique(number).size == len(shares)
     assert np.abs(shares - np.diag(np.diag(shares))).max() < 1e-6 * shares.max()
