@@ -1,5 +1,6 @@
 """How the errors of a day's cells go together, as the sums leave them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.posterior import Estimate, Joint
 from dpmath.estimate.rows import Rows
 from dpmath.estimate.told import Known
-from dpmath.joint.errors import OfFactors
+from dpmath.joint.errors import LEAST_VARIANCE, OfFactors
 from dpmath.joint.factors import Factors
 from dpmath.joint.loadings import Cells, Loadings, loadings
 from dpmath.joint.products import gram
@@ -48,22 +49,31 @@ def errors_of(estimate: Estimate, day: Day) -> tuple[OfFactors, OfFactors]:
     return replace(whole, factors=replace(whole.factors, alone=alone)), OfFactors(lasting, nobody)
 
 
-def with_users_again(lasting: OfFactors, joint: Joint) -> OfFactors:
-    """Return how errors of two days go together if users come again, and differ from others as they did before.
+def with_users_again(lasting: OfFactors, joint: Joint) -> Callable[[csr_array], FloatArray]:
+    """Return what gives the covariance of two days' errors if users come again, and differ as they did before.
 
     How much of that is so, no sum tells.
 
     Args:
-        lasting: How they go together by what lasts of cells.
+        lasting: How errors go together by what lasts of cells.
         joint: The errors of the later day.
+
+    Returns:
+        A function of weights of cells, shape (G, n): the covariance of each weighted sum, shape (n,).
 
     Source:
         HV-E8.
     """
-    adds, lowers = _together(-joint.turned.of(joint.users @ joint.of_users), joint.known)
-    told = joint.known.T @ joint.turned.part(gram(joint.of_users))
-    factors = _with(lasting.factors, np.column_stack([adds, told]), lasting.factors.against, lowers)
-    return OfFactors(factors, joint.users)
+    turned, of_sums = joint.turned, gram(joint.of_users)
+    told = turned.of(turned.of(of_sums))
+
+    def variances(weights: csr_array) -> FloatArray:
+        users = (weights.T @ joint.users).toarray()
+        known, left = joint.known @ weights, turned.of(users @ joint.of_users)
+        by_users = (users**2).sum(axis=1) + (known * (told @ known - 2 * left)).sum(axis=0)
+        return np.maximum(lasting.factors.signed_variances(weights) + by_users, LEAST_VARIANCE)
+
+    return variances
 
 
 def _together(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -119,4 +129,9 @@ def _seen(known: Known, joint: Joint) -> FloatArray:
 
 
 def _with(factors: Factors, common: FloatArray, *against: FloatArray) -> Factors:
-    return replace(factors, common=np.column_stack([factors.common, common]), against=np.column_stack(against))
+    return replace(factors, common=_beside(factors.common, common), against=_beside(*against))
+
+
+def _beside(*loadings: FloatArray) -> FloatArray:
+    """Return loadings side by side, factor by factor: most of them lie so in memory, and are copied as they lie."""
+    return np.concatenate([one.T for one in loadings]).T

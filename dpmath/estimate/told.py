@@ -179,11 +179,6 @@ class Turned:
         """Return the covariance of the turned sums with what has this covariance with the sums: (n, Q) to (Q, n)."""
         return np.asarray(solve_triangular(self.root, covariance.T, lower=True))
 
-    def part(self, covariance: FloatArray) -> FloatArray:
-        """Return a root of a part of the sums' covariance, of the sums as they are turned, shape (Q, Q)."""
-        values, vectors = np.linalg.eigh(self.of(self.of(covariance)))
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-
 
 def folded(told: Sequence[Told], prior: FloatArray, factors: dict[str, float]) -> tuple[Told, ...]:
     """Return the same sums, those of all but the last two days folded into fewer, if they are many.

@@ -10,6 +10,9 @@ from scipy.sparse import csc_array, csr_array
 from dpmath.core.occupancy import IntArray
 from dpmath.joint.products import FloatArray, product
 
+_AT_ONCE = 32
+"""So many hexagons are looked at together: the loadings of their cells take memory."""
+
 
 @dataclass(frozen=True)
 class Factors:
@@ -74,11 +77,11 @@ class Factors:
         """Return the covariance of the cells of each hexagon: shape (n, m) of cells, -1 for none, to (n, m, m)."""
         there, here = cells >= 0, np.arange(cells.shape[1])
         found: FloatArray = np.zeros((*cells.shape, cells.shape[1]))
-        for number, some in enumerate(cells):
-            at = np.flatnonzero(some >= 0)
+        for first in range(0, len(cells), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
             for loading, sign in ((self.common, 1), (self.against, -1), (self.of_hexagon, 1)):
-                part = loading[some[at]]
-                found[number][at[:, None], at] += sign * (part @ part.T)  # np.ix_ takes longer than the product
+                part = loading[cells[some]] * there[some, :, None]
+                found[some] += sign * (part @ part.transpose(0, 2, 1))
         found[:, here, here] += there * ((self.of_slot**2).sum(axis=1) + self.alone)[cells]
         return found
 
@@ -87,7 +90,7 @@ class Factors:
 
         Factors of all cells alone count: what is of a hexagon or slot is left out.
         """
-        cells = [np.flatnonzero(label == one) for one in np.unique(label)]
+        cells = [_together(np.flatnonzero(label == one)) for one in np.unique(label)]
         parts = [(some, self.common[some], self.against[some]) for some in cells]
         of_cells = (self.common**2).sum(axis=1) - (self.against**2).sum(axis=1)
 
@@ -107,6 +110,12 @@ class Factors:
             (one**2).sum(axis=1) for one in (self.common, self.against, self.of_hexagon, self.of_slot)
         )
         return np.asarray(common - against + sum(others) + self.alone)
+
+
+def _together(cells: IntArray) -> IntArray | slice:
+    """Return cells, as a slice if they follow one another: their loadings are not copied then."""
+    first, last = cells[0], cells[-1] + 1
+    return slice(first, last) if last - first == cells.size else cells
 
 
 def squares(weights: FloatArray | csr_array, loading: FloatArray | csr_array) -> FloatArray:

@@ -1,5 +1,6 @@
 """How the errors of cells go together, in some sixty numbers a cell, for those who ask about areas and periods."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -76,7 +77,11 @@ class Loadings:
 
 
 def loadings(
-    errors: Errors, lasting: Errors, cells: Cells, again: Errors | None = None, sizes: Sizes = Sizes()
+    errors: Errors,
+    lasting: Errors,
+    cells: Cells,
+    again: Callable[[csr_array], FloatArray] | None = None,
+    sizes: Sizes = Sizes(),
 ) -> Loadings:
     """Return how the errors of a day's cells go together, by few factors.
 
@@ -84,7 +89,7 @@ def loadings(
         errors: The covariance of the errors of a day's cells.
         lasting: Their covariance with the errors of the same cells on any day before.
         cells: The cells.
-        again: That covariance if users come again; None if nothing is known of users.
+        again: Gives that covariance of weighted sums of cells if users come again; None if nothing is known of users.
         sizes: How many factors are kept.
 
     Source:
@@ -100,7 +105,7 @@ def loadings(
     few = _with_alone(few.scaled(np.minimum(1 / np.sqrt(share.min() * share.max()), np.sqrt(room))), of_day)
     share = np.sqrt(few.variances(weights) / exact)
     of_lasting = _fitted(_Target(lasting, cells, sizes.lasting, sizes.own, lasts=True))
-    more = np.ones(1) if again is None else again.variances(weights) / lasting.variances(weights)
+    more = np.ones(1) if again is None else again(weights) / lasting.variances(weights)
     factor = max(1.0, float(more[0]), float(np.median(more)))  # the first area is the city
     return Loadings(few, of_lasting, float(share.min()), float(share.max()), factor)
 
@@ -163,20 +168,28 @@ class _Target:
         found[self.cells[there]] = self.blocks[:, here, here][there]
         return found
 
-    def left(self, factors: Factors, vectors: FloatArray) -> FloatArray:
-        """Return the product of what some factors leave with vectors of cells, where cells count."""
-        weighted = self.weight[:, None] * vectors
-        return self.weight[:, None] * (self.errors.times(weighted) - factors.times(weighted))
+    @cached_property
+    def among_slots(self) -> Callable[[FloatArray], FloatArray]:
+        """What multiplies a number of each cell, shape (G,), by the covariances of other cells of its slot."""
+        return self.errors.among(self.at.slot)
+
+    def images(self, vectors: FloatArray) -> FloatArray:
+        """Return the product of the covariance with vectors of cells, where cells count."""
+        return self.errors.times(self.weight[:, None] * vectors)
+
+    def left(self, factors: Factors, vectors: FloatArray, images: FloatArray) -> FloatArray:
+        """Return the product of what some factors leave with vectors of cells, whose images are known."""
+        return self.weight[:, None] * (images - factors.times(self.weight[:, None] * vectors))
 
 
 def _fitted(target: _Target) -> Factors:
     """Return few factors of errors, which are fitted by turns: those of hexagons, of all cells, and of slots."""
     # any start would do; this one is the same on every machine
     vectors = np.cos(np.outer(np.arange(target.weight.size) + 0.5, np.sqrt(np.arange(target.n_common + _MORE) + 2.0)))
-    factors = replace(target.none, alone=target.errors.alone)
+    factors, images = replace(target.none, alone=target.errors.alone), target.images(vectors)
     for _ in range(_ROUNDS):
         factors = _with_alone(_with_own(factors, target), target)
-        factors, vectors = _with_common(factors, vectors, target)
+        factors, vectors, images = _with_common(factors, vectors, images, target)
         factors = _with_slots(factors, target)
     return _with_alone(_with_own(factors, target), target)
 
@@ -201,23 +214,33 @@ def _with_alone(factors: Factors, target: _Target) -> Factors:
     return replace(factors, alone=np.maximum(target.diagonal - (factors.diagonal - factors.alone), 0.0))
 
 
-def _with_common(factors: Factors, vectors: FloatArray, target: _Target) -> tuple[Factors, FloatArray]:
-    """Return the factors with those of all cells fitted by subspace iteration, and the vectors that it ended with."""
+def _with_common(
+    factors: Factors, vectors: FloatArray, images: FloatArray, target: _Target
+) -> tuple[Factors, FloatArray, FloatArray]:
+    """Return the factors with those of all cells fitted by subspace iteration, the vectors it ended with, and images.
+
+    Args:
+        factors: The factors so far.
+        vectors: The vectors to begin with.
+        images: Their products with the covariance.
+        target: What is to be fitted.
+    """
     nothing = np.zeros((target.weight.size, 0))
     others = replace(factors, common=nothing, against=nothing)
     for _ in range(_TURNS):
-        vectors, _ = np.linalg.qr(target.left(others, vectors))
-    values, turned = np.linalg.eigh(vectors.T @ target.left(others, vectors))
+        vectors, _ = np.linalg.qr(target.left(others, vectors, images))
+        images = target.images(vectors)
+    values, turned = np.linalg.eigh(vectors.T @ target.left(others, vectors, images))
     kept = np.argsort(-np.abs(values), kind="stable")[: target.n_common]
     found = vectors @ (turned[:, kept] * np.sqrt(np.abs(values[kept]))) / target.weight[:, None]
     adds = values[kept] > 0
-    return replace(factors, common=found[:, adds], against=found[:, ~adds]), vectors
+    return replace(factors, common=found[:, adds], against=found[:, ~adds]), vectors, images
 
 
 def _with_slots(factors: Factors, target: _Target) -> Factors:
     """Return the factors with one of each slot fitted by power iteration to what its cells have in common."""
     slot = target.at.slot
-    of_errors, of_factors = target.errors.among(slot), factors.among(slot)
+    of_errors, of_factors = target.among_slots, factors.among(slot)
     by_slot = csr_array((np.ones(slot.size), (slot, np.arange(slot.size))))
 
     def times(vector: FloatArray) -> FloatArray:

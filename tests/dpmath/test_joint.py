@@ -72,8 +72,10 @@ def test_what_lasts_is_the_covariance_of_what_lasts_with_the_days_values() -> No
     assert lasting.times(np.eye(60)) == pytest.approx(expected, abs=1e-7 * expected.max())
     of_users = left_of_users(model, found, taken)
     assert np.abs(of_users @ of_users.T).max() > 0.01 * expected.max()
-    again = with_users_again(lasting, found.joint).times(np.eye(60))
-    assert again == pytest.approx(expected + of_users @ of_users.T, abs=1e-7 * expected.max())
+    weights = np.column_stack([np.eye(60), np.random.default_rng(5).normal(size=(60, 20))])
+    again = with_users_again(lasting, found.joint)(csr_array(weights))
+    expected = weights.T @ (expected + of_users @ of_users.T) @ weights
+    assert again == pytest.approx(np.diag(expected), abs=1e-7 * expected.max())
 
 
 def left_of_users(model: Textbook, found: Estimate, taken: list) -> np.ndarray:
@@ -150,8 +152,8 @@ def test_few_factors_give_the_deviation_of_any_area_nearly_exactly(estimate: tup
     )
     assert share.min() * share.max() > plain.min() * plain.max(), "else too sure more than too unsure"
     _, lasting = errors_of(found, day)
-    both = with_users_again(lasting, found.joint), lasting
-    more, less = (one.variances(csr_array(weights)) for one in both)
+    both = with_users_again(lasting, found.joint), lasting.variances
+    more, less = (one(csr_array(weights)) for one in both)
     assert few.again == pytest.approx(np.median(more / less), rel=0.1)
     assert few.again > 1.08, "1.25 with a deviation of 0.03"
     apart = np.sqrt((errors.diagonal[:, None] * weights**2).sum(axis=0) / errors.variances(csr_array(weights)))
@@ -169,11 +171,11 @@ def test_users_who_come_again_count_as_in_the_city_or_in_the_median_of_areas_if_
         factors = Factors(cells.hexagon, cells.slot, adds, lowers, nothing, nothing, np.full(72, alone))
         return OfFactors(factors, csr_array((72, 1)))
 
-    of_city = of_loadings.loadings(errors(2), errors(1), cells, errors(1, common=1 / 72)).again
+    of_city = of_loadings.loadings(errors(2), errors(1), cells, errors(1, common=1 / 72).variances).again
     assert of_city == pytest.approx(1 + 1), "less in any part of the city"
-    of_areas = of_loadings.loadings(errors(2), errors(1), cells, errors(4, against=3 / 72)).again
+    of_areas = of_loadings.loadings(errors(2), errors(1), cells, errors(4, against=3 / 72).variances).again
     assert 3 < of_areas < 4, "in the city 1"
-    assert of_loadings.loadings(errors(2), errors(1), cells, errors(0.5)).again == 1
+    assert of_loadings.loadings(errors(2), errors(1), cells, errors(0.5).variances).again == 1
 
 
 @pytest.mark.theorem("HV-E8")
