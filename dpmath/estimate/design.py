@@ -27,6 +27,8 @@ MOST_CELLS = 400
 _PARTS_OF_L1 = (1.0, 0.7, 0.4, 0.1, 0.0)
 """Which shares of an l1 ball are tried for directions; the rest is for cells."""
 _LEAST_LENGTH = 1e-6
+_AT_ONCE = 64
+"""So many queries are squared together: fresh memory for all costs more than the numbers in it."""
 _L1_MEAN = np.sqrt(2 / np.pi)
 
 
@@ -193,8 +195,10 @@ def _squares(view: View, loading: FloatArray, fields: FloatArray) -> FloatArray:
         loading: Loading of each stratum in each query, shape (R, Q).
         fields: What moves by large directions, shape (R, n).
     """
-    spread = _spread(view, fields)
-    squares = user_sums(view.day.occupancy, spread, loading**2, view.strata.of_pair)
+    spread, squares = _spread(view, fields), np.empty((view.day.occupancy.n_users, loading.shape[1]))
+    for first in range(0, loading.shape[1], _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        squares[:, some] = user_sums(view.day.occupancy, spread, loading[:, some] ** 2, view.strata.of_pair)
     for moved in _moved(view, loading, fields):
         squares += moved**2
     return squares

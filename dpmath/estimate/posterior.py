@@ -127,18 +127,18 @@ def told_by(view: View, taken: Sequence[Taken]) -> Told:
     state, factors = view.state, view.state.factors
     of_each, seen_by_each = [], []
     for one in taken:
-        strata = view.strata.weighed(one.design.weight)
-        totals = one.design.loading * strata.pair_sums(one.design.weight)[:, None]
-        of_each.append(strata.cell_sums(totals))
-        seen_by_each.append(strata.seen_by(totals, of_each[-1], state.n_hexagons))
+        strata, loading = view.strata.weighed(one.design.weight), one.design.loading
+        total = strata.pair_sums(one.design.weight)
+        of_each.append(strata.weighted_sums(loading, total))
+        seen_by_each.append(strata.seen_by(loading, total, of_each[-1], state.n_hexagons))
     seen, of_cells = np.column_stack(seen_by_each), np.column_stack(of_each)
     of_users = np.column_stack([_of_users(view, one.design) for one in taken])
     return Told(
         sums=np.concatenate([one.sums for one in taken]),
         seen=seen,
-        cell=gram(np.sqrt(view.cell_variance / factors["cell"])[:, None] * of_cells),
+        cell=gram(of_cells, view.cell_variance / factors["cell"]),
         level=np.outer(seen[0], seen[0]) * (view.of_the_day[0] / factors["level"]),
-        day=gram(np.sqrt(view.of_the_day[1:] / factors["day"])[:, None] * seen[1:]),
+        day=gram(seen[1:], view.of_the_day[1:] / factors["day"]),
         residual=np.block([[_together(view, one, other) for other in taken] for one in taken]),
         user=gram(of_users),
         noise=np.diag(np.concatenate([np.full(one.sums.size, one.noise**2) for one in taken])),
@@ -153,12 +153,12 @@ def _of_users(view: View, design: Design) -> FloatArray:
 
 def _together(view: View, one: Taken, other: Taken) -> FloatArray:
     """Return the covariance that residuals give to the sums of two measurements."""
-    spread = view.strata.pair_sums(one.design.weight * other.design.weight * view.apart_variance)[:, None]
+    spread = view.strata.pair_sums(one.design.weight * other.design.weight * view.apart_variance)
     if one is other:
-        return gram(np.sqrt(spread) * one.design.loading)
+        return gram(one.design.loading, spread)
     if one.sums.size > other.sums.size:  # the smaller one is copied
         return _together(view, other, one).T
-    return (spread * one.design.loading).T @ other.design.loading
+    return (spread[:, None] * one.design.loading).T @ other.design.loading
 
 
 def expected_after(view: View, taken: Sequence[Taken]) -> View:
@@ -189,7 +189,7 @@ def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
     told = told_by(view, taken)
     scales, shocks = scales_after(view, told)
     expected, kept = _with_scales(view, told, scales, shocks)
-    today, turned, covariance, _ = _with_cells(expected, kept, taken)
+    today, turned, (_, covariance, _) = _with_cells(expected, kept, taken)
     mean = _mean(expected, turned, turned.of(covariance))
     wide = solved(*_with_scales(view, told, scales.widened(float(np.mean(taken[-1].cut))), shocks), taken)
     off = wide.mean - mean
@@ -224,13 +224,13 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
     Source:
         HV-E3.
     """
-    rows, occupancy = view.rows, view.day.occupancy
-    residual, of_cells = view.residual_variance, view.cell_variance
-    alone = np.bincount(occupancy.cell, view.share_of_cell**2 * residual, occupancy.n_cells).astype(float)
-    today, turned, covariance, of_users = _with_cells(view, told, taken)
+    rows, occupancy, of_cells = view.rows, view.day.occupancy, view.cell_variance
+    alone = np.bincount(occupancy.cell, view.share_of_cell**2 * view.residual_variance, occupancy.n_cells).astype(float)
+    today, turned, (by_coefficients, covariance, of_users) = _with_cells(view, told, taken)
     known, lasting = turned.of(covariance), view.state.known
     of_the_day = view.today.prior - lasting.prior
     before = view.today.variances(rows) + of_cells + alone
+    departs = turned.of(rows.times(of_the_day[:, None] * told.seen))
     off = covariance @ _cuts(taken, told, turned)
     after = alone + np.maximum(before - (known**2).sum(axis=0) - alone, LEAST_VARIANCE) + (off**2).sum(axis=1)
     return Estimate(
@@ -239,7 +239,7 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
         variance=after,
         variance_before=before,
         state=replace(view.state, told=(*view.state.told, told)),  # folding is for who keeps it
-        residual_variance=residual,
+        residual_variance=view.residual_variance,
         alike_variance=view.alike_variance,
         residual_part=alone,
         joint=Joint(
@@ -251,23 +251,24 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
             known,
             off,
             lasting,
-            turned.of(rows.times(lasting.times(told.seen))),
+            turned.of(by_coefficients) - departs,
             of_the_day,
-            turned.of(rows.times(of_the_day[:, None] * told.seen)),
+            departs,
             turned,
             of_users,
         ),
     )
 
 
-def _with_cells(view: View, told: Told, taken: Sequence[Taken]) -> tuple[Known, Turned, FloatArray, FloatArray]:
-    """Return what is known of coefficients, the sums as turned, how cells and how users move with them, last (L, Q)."""
+def _with_cells(view: View, told: Told, taken: Sequence[Taken]) -> tuple[Known, Turned, tuple[FloatArray, ...]]:
+    """Return what is known, the sums as turned, and how cells by coefficients, cells by all, and users go with them."""
     today, turned = view.today.given(told.seen, told.apart(view.state.factors), told.sums)
     apart = view.share_of_cell * (view.residual_variance - view.alike_variance)
     own = [_of_cells(view, one.design, apart, view.cell_variance) for one in taken]
     of_users = np.column_stack([_of_users(view, one.design) for one in taken])
-    covariance = view.rows.times(turned.together) + np.column_stack(own) + view.users @ of_users
-    return today, turned, covariance, of_users
+    by_coefficients = view.rows.times(turned.together)
+    covariance = by_coefficients + np.column_stack(own) + view.users @ of_users
+    return today, turned, (by_coefficients, covariance, of_users)
 
 
 def _mean(view: View, turned: Turned, known: FloatArray) -> FloatArray:

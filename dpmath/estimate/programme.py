@@ -167,16 +167,18 @@ def _measured(
 ) -> Generator[Question, tuple[Question, ExactIntArray], tuple[View, Taken]]:
     """Ask the large measurement and the mean room of its vectors; return the view with what it tells, and the sums."""
     meant = design(view, asked.norm, asked.noise(name) / RADIUS, asked.reach)
-    question, answers = yield Measured(_numbers(meant, view, asked, name))
+    numbers, length, fields = _numbers(meant, view, asked, name), meant.length, meant.fields
+    del meant  # its loadings are as many as those of what is done, which take its memory
+    question, answers = yield Measured(numbers)
     _, (total,) = yield Shrunk(asked.sums(f"{name} shrink", 1 << ROOM_BITS))
     room, deviation = asked.share_of(f"{name} shrink", int(total), 1 << ROOM_BITS)
     shrink, reach = view.state.shrink, asked.reach
     if reach.any():
         variance = deviation**2 + _ROOM_VARIANCE * float((reach**2).sum() / reach.sum() ** 2)
-        shrink = shrinkage.updated(shrink, room, variance, meant.length)
+        shrink = shrinkage.updated(shrink, room, variance, length)
     measurement, done = _as_asked(question)  # who replays it may mean it otherwise, by rounding
-    part = parts(view, done.loading, meant.fields, asked.norm)
-    kept = shrinkage.kept(shrink, meant.length, part)
+    part = parts(view, done.loading, fields, asked.norm)
+    kept = shrinkage.kept(shrink, length, part)
     taken = _taken(view, asked, name, measurement, done, answers, Reading(kept.share, 1.0, kept.error))
     return replace(view, state=replace(view.state, shrink=shrink)), taken
 

@@ -32,19 +32,19 @@ def scales_after(view: View, told: Told) -> tuple[Scales, FloatArray]:
     def seen_by(group: str) -> FloatArray:
         of = state.prior_by_group[group]
         varying = np.flatnonzero(of)
-        return gram(np.sqrt(of[varying])[:, None] * seen[varying])
+        return gram(seen[varying], of[varying])
 
     groups = {group: seen_by(group) for group in ("fixed", *GROUPS)}
     alone = {name: joined(getattr(one, name) for one in every) for name in ALONE}
     noise = joined(one.noise + one.user for one in every)
-    of_groups = [groups[group] + (alone["cell"] if group == "cell" else 0.0) for group in GROUPS]
+    groups["cell"] += alone["cell"]
     last = np.s_[-n_last:, -n_last:]
     of_last = {name: np.zeros_like(noise) for name in OF_DAYS}
     for name, shock in of_last.items():
         shock[last], alone[name][last] = getattr(told, name), 0.0
     parts = Parts(
         groups["fixed"] + noise,
-        (*of_groups, *(alone[name] for name in (*OF_DAYS, "residual"))),
+        (*(groups[group] for group in GROUPS), *(alone[name] for name in (*OF_DAYS, "residual"))),
         (of_last["level"], of_last["day"]),
         _supposed(view),
     )

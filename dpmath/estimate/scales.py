@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from dpmath.estimate.basis import GROUPS
 from dpmath.estimate.day import FloatArray
@@ -30,6 +30,8 @@ _SHOCK_DEVIATION = 1.5
 """Of the log of what the variance of one day's differences is multiplied by: a holiday differs more than most days."""
 _LARGEST_STEP = 1.5
 _MOST_HALVINGS = 4
+(_INVERTED,) = get_lapack_funcs(("potri",), dtype=np.float64)
+"""Makes the upper half of an inverse from a Cholesky root: a third of the multiplications of solving for it."""
 _ALONG = np.array([0.0, -2.5, -1.25, 1.25, 2.5])
 """Where scales are averaged over, in standard deviations: the first is at the likeliest."""
 _KNOWN_WELL = 0.5
@@ -186,8 +188,10 @@ class _Point:
 
     @property
     def gradient(self) -> FloatArray:
-        inverse = cho_solve((self._root, True), np.eye(len(self._root)))
-        traces = self._shares @ [np.vdot(inverse, one) for one in self._varying]
+        upper, _ = _INVERTED(self._root.T)  # of the inverse
+        twice = 2 * np.triu(upper, 1).T
+        np.fill_diagonal(twice, np.diag(upper))
+        traces = self._shares @ [np.vdot(twice, one) for one in self._varying]
         return np.asarray(
             0.5 * (self._solved @ self._images - traces)
             - self._precision @ self.logs

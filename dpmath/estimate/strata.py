@@ -119,12 +119,12 @@ class Strata:
 
     def transposed_times(self, values: FloatArray, n_hexagons: int) -> FloatArray:
         """Return the transposed product: shape (R, n) of values to (S, n) of coefficients."""
-        return self.seen_by(values, self.cell_sums(values), n_hexagons)
+        return self.seen_by(values, np.ones(self.cell.size), self.cell_sums(values), n_hexagons)
 
-    def seen_by(self, values: FloatArray, of_cells: FloatArray, n_hexagons: int) -> FloatArray:
-        """Return the same, if the sums of the values over each cell's strata are known, shape (G, n)."""
+    def seen_by(self, values: FloatArray, weight: FloatArray, of_cells: FloatArray, n_hexagons: int) -> FloatArray:
+        """Return the same of values times a weight of each stratum, shape (R,), whose sums over cells are known."""
         found = self.rows.transposed_times(of_cells, n_hexagons)
-        found[self.of_stay] += self.stay.T @ values
+        found[self.of_stay] += (self.stay * weight[:, None]).T @ values
         return found
 
     def stay_variance(self, known: Known) -> FloatArray:

@@ -78,7 +78,7 @@ class Told:
             variance: Prior variance of each, for a scale of cells of 1, shape (n,).
         """
         seen = self.seen[dropped]
-        varying = self.cell + gram(np.sqrt(variance)[:, None] * seen)
+        varying = self.cell + gram(seen, variance)
         return replace(self, seen=np.delete(self.seen, dropped, axis=0), cell=varying)
 
 
@@ -126,7 +126,7 @@ class Known:
         Source:
             HV-E3.
         """
-        together, variance = self.prior[:, None] * seen, gram(np.sqrt(self.prior)[:, None] * seen)
+        together, variance = self.prior[:, None] * seen, gram(seen, self.prior)
         for earlier in self.gains:
             by_earlier = product(earlier, seen)
             together -= product(earlier.T, by_earlier)
@@ -194,7 +194,7 @@ def folded(told: Sequence[Told], prior: FloatArray, factors: dict[str, float]) -
     root = np.linalg.cholesky(joined(one.alone(factors) for one in old))
     seen = solve_triangular(root, np.column_stack([one.seen for one in old]).T, lower=True).T
     sums = solve_triangular(root, np.concatenate([one.sums for one in old]), lower=True)
-    _, vectors = np.linalg.eigh(gram(np.sqrt(prior)[:, None] * seen))
+    _, vectors = np.linalg.eigh(gram(seen, prior))
     kept = vectors[:, -_FOLDED:]
     nothing = np.zeros((kept.shape[1], kept.shape[1]))
     alone = dict.fromkeys((*ALONE, "user"), nothing)
