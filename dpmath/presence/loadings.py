@@ -11,7 +11,7 @@ from dpmath.presence.basis import Basis, FloatArray
 from dpmath.presence.fields import Field
 from dpmath.presence.numbers import Numbers, OfCells, OfSums, directions, left_over
 
-_CLEARLY = 0.5
+_CLEARLY = 0.6
 """Cells must be expected to leave so much less: in small cities they leave more than is expected."""
 
 

@@ -398,7 +398,7 @@ def test_any_sums_leave_what_cells_have_of_their_own_so_a_choice_without_seeking
         tried = OfCells(np.zeros(n), noise / wanted.of_cells**2), OfSums(loading, np.zeros(loading.shape[1]), noise)
         left = [left_over(numbers, field, basis, slope, varies, worth) for numbers in tried]
         assert left[0] <= wanted.left_at_most(tried[0]) * (1 + 1e-12)
-        assert np.array_equal(wanted.chosen(), wanted.of_cells if left[0] < 0.5 * left[1] else loading)
+        assert np.array_equal(wanted.chosen(), wanted.of_cells if left[0] < 0.6 * left[1] else loading)
         most, least = wanted.left_at_most(tried[0]), wanted.left_by_sums
         ways.add((most < 0.5 * least, left[0] < 0.5 * least, left[0] < 0.5 * left[1]))
     assert len(ways) == 4, "each bound decides, and none does"
