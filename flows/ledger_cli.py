@@ -13,7 +13,7 @@ from flows.owners import is_collection, is_presence, load_either, load_spender
 from flows.show import out
 from tasks.base.config import load_config
 from tasks.base.errors import HexveilError, LedgerBroken
-from tasks.base.storage import can_write
+from tasks.base.storage import can_write, check_there
 
 if TYPE_CHECKING:
     from flows.collect_cli import VerifiedCollection
@@ -79,13 +79,6 @@ def ledger_verify(
     show.print_json(result) if as_json else out.print(words)
 
 
-def _check_storage(config: Path) -> None:
-    """Refuse a storage that is not there: it would pass for one of which nothing was ever released."""
-    path = load_either(config).storage_path
-    if not path.is_dir():
-        raise HexveilError(f"{show.shown(path)} is not there: mend storage.path, or release a day first")
-
-
 def _verified(
     config: Path, expect: str | None, public_key: Path | None
 ) -> "Verified | VerifiedCollection | VerifiedPresence":
@@ -94,7 +87,7 @@ def _verified(
 
     if public_key is not None and expect is None:
         raise HexveilError("--public-key is for a head that was noted: give it with --expect")
-    _check_storage(config)
+    check_there(load_either(config))
     if is_collection(config):
         if expect is not None:
             raise HexveilError("--expect is for the ledger of a dataset; a collection's has nothing that is spent")
@@ -117,8 +110,9 @@ def ledger_head(
     """Print a checkpoint of all lines (C2SP); store it where nobody on this machine can change it."""
     from tasks.account import anchors
 
-    _check_storage(config)
-    sys.stdout.write(anchors.ledger_head(load_spender(config), key))
+    owner = load_spender(config)
+    check_there(owner)
+    sys.stdout.write(anchors.ledger_head(owner, key))
 
 
 @ledger_app.command("export")
@@ -126,7 +120,9 @@ def ledger_export(config: ConfigOption) -> None:
     """Check the ledger's chain, and print the ledger as JSON Lines; docs/reference/ledger.md says how to check it."""
     from tasks.account.ledger import export
 
-    sys.stdout.writelines(export(load_spender(config)))
+    owner = load_spender(config)
+    check_there(owner)
+    sys.stdout.writelines(export(owner))
 
 
 @ledger_app.command("amend-budget")

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from tasks.base import scheduler
 from tasks.base.durable import sha256, write_whole
-from tasks.base.errors import LedgerBroken
+from tasks.base.errors import HexveilError
 from tasks.base.owner import Owner
-from tasks.base.storage import can_write
+from tasks.base.storage import can_write, check_there
 
 PUBLISHED_URL = "HEXVEIL_PUBLISHED_URL"
 """The environment variable with the address that serves the published folder; {dataset} stands for its name."""
@@ -60,14 +60,16 @@ def tell_if_low(is_low: bool, config: Owner, **fields: Any) -> None:
 
 
 def show_verified(verify: Callable[[], Verified], config: Owner) -> None:
-    """Verify a ledger and show the result; if it does not hold, emit an event with the reason.
+    """Verify a ledger and show the result; if it does not hold, or cannot be looked at, emit an event with the reason.
 
     Raises:
+        HexveilError: The storage is not there.
         LedgerBroken: Names the first entry that disagrees, and with what.
     """
     try:
+        check_there(config)
         verified = verify()
-    except LedgerBroken as error:
+    except HexveilError as error:
         emit("verify.failed", config, reason=error)
         raise
     show_markdown("verify", verified.in_words, verified.in_words, config)

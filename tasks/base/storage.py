@@ -25,6 +25,14 @@ def private_folder(config: Owner) -> Path:
     return folder
 
 
+def check_there(config: Owner) -> None:
+    """Refuse a storage that is not there: it would pass for one of which nothing was ever released."""
+    path = config.storage_path
+    if not path.is_dir():
+        shown = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path
+        raise HexveilError(f"{shown} is not there: mend storage.path, or release a day first")
+
+
 @contextmanager
 def own_folder(folder: Path) -> Iterator[Path]:
     """Make an empty folder that only its owner may enter, and remove it afterwards."""

@@ -108,7 +108,7 @@ def test_a_failed_verification_is_told_with_the_place(watched: Deployed, channel
         assert watched.ended(watched.start("verify"))["state"]["type"] == "FAILED"
     finally:
         published.write_bytes(content)
-    assert str(published) in channel.wait_for("test: ledger and files disagree")
+    assert str(published) in channel.wait_for("test: the ledger does not verify")
 
 
 def test_a_failed_night_is_told_with_its_day_and_cause(watched: Deployed, channel: Channel) -> None:

@@ -225,7 +225,7 @@ def test_the_commands_sign_and_check_a_head(dataset: Dataset, tmp_path: Path) ->
     assert "give it with --expect" in runs(*given).stderr
 
 
-@pytest.mark.parametrize("command", ["verify", "head"])
+@pytest.mark.parametrize("command", ["verify", "head", "export"])
 def test_a_ledger_that_is_not_there_is_none_that_holds(command: str, dataset: Dataset, tmp_path: Path) -> None:
     runs = called_here(environment_of(tmp_path / "home"))
     dataset.set(path="elsewhere")

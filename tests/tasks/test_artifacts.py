@@ -3,9 +3,11 @@
 import pytest
 from support import Dataset
 
+from flows.verify import verify
 from tasks.account import ledger
 from tasks.account.ledger import list_entries
 from tasks.base import announcing
+from tasks.base.errors import HexveilError
 from tasks.reporting import artifacts, burndown, pages
 from tasks.reporting.budget_report import report_budget
 
@@ -79,6 +81,20 @@ def test_a_low_budget_is_told_once_until_it_pays_more_again(
     assert [one["event"] for one in told] == ["budget.low"] * 2
     assert (told[0]["type"], told[0]["days_left"]) == ("warning", 13)
     assert told[0]["pays"] == "the budget pays 13 more days in full"
+
+
+def test_a_scheduled_check_of_a_storage_that_is_not_there_tells_so(
+    busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a disk that is not mounted; an empty ledger once held, and nobody was told."""
+    told: list[tuple[str, str]] = []
+    monkeypatch.setattr(announcing, "emit", lambda what, _, reason: told.append((what, str(reason))))
+    busy_dataset.set(path="elsewhere")
+    with pytest.raises(HexveilError, match="is not there"):
+        verify(busy_dataset.config_file)
+    [(what, reason)] = told
+    assert what == "verify.failed"
+    assert "elsewhere is not there" in reason
 
 
 def test_text_of_others_is_no_markup() -> None:
