@@ -67,25 +67,29 @@ def first_means_of(field: Field, basis: Basis, told: Told) -> Means:
     Source:
         HV-E23, HV-E26.
     """
-    field, found = likeliest_size(field, basis, told)
+    field = of_likely_size(field, basis, told)
+    found = _learned(field, basis, told)
     for _ in range(FIRST_ROUNDS):
         field = taken_as(field, likelier(found.field, basis), basis)
         found = _learned(field, basis, told)
     return _means(field, found, basis, told)
 
 
-def likeliest_size(field: Field, basis: Basis, told: Told) -> tuple[Field, Learned]:
-    """Return the field if variances, but the city's, were times whatever makes the numbers likeliest.
+def of_likely_size(field: Field, basis: Basis, told: Told) -> Field:
+    """Return the field with variances, but the city's, of the size that the numbers tell of.
 
-    A factor of four costs as much as one standard deviation. With it comes what is known of it after a look.
+    It is the mean of a few on the scale of logarithms, by how likely they make the numbers: where these tell little,
+    the likeliest is often too small. A factor of four is one standard deviation.
 
     Source:
         HV-E26.
     """
-    fields = [taken_as(field, field.prior.times(4.0**size, but_city=True), basis) for size in _SIZES]
-    tried = [(one, _learned(one, basis, told)) for one in fields]
-    likely = [found.log_likelihood - size**2 / 2 for (_, found), size in zip(tried, _SIZES, strict=True)]
-    return tried[int(np.argmax(likely))]
+
+    def sized(size: float) -> Field:
+        return taken_as(field, field.prior.times(4.0**size, but_city=True), basis)
+
+    likely = np.array([_learned(sized(size), basis, told).log_likelihood for size in _SIZES]) - _SIZES**2 / 2
+    return sized(float(np.average(_SIZES, weights=np.exp(likely - likely.max()))))
 
 
 def likeliest_means(fields: Sequence[Field], basis: Basis, told: Told) -> Means:

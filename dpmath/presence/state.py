@@ -33,16 +33,16 @@ _OF_USER, _OF_RECORD = 0.35, 1.5
 """Residual variances of users and of records, over the variance of users' means, on a first day."""
 _MAP_OVER_USERS = 0.8
 """The variance of the map over that of a user's means: a user sees a part of the city."""
-_LEAST_USERS = 50.0
+_LEAST_USERS, _LEAST_SPREAD = 50.0, 0.2
 _CITY = 0.1
 """How far the mean of records is from that of users, over the range."""
 _SPREAD_OF_CENTRES, _USUAL_SPREAD = 0.3, 3
 """Before anything is asked: the deviation of the mean value over the range; the spread is near an eighth."""
-_LEAST_SPREAD = 0.2
-_FAR, _CLEAR = 1.0, 3.0
-"""Of the log of all users, and deviations of the noise: a day so far from what was expected begins at its total."""
+_FAR, _CLEAR = 1.0, 4.0
+"""Of the log of all users, and deviations of the noise: a day so far from what was expected begins at its total. At 3
+deviations noise alone did so once in some hundred days, and the day was lost."""
 _KM_A_DAY = 300
-"""As far as a taxi drives: were its cells cut off, all would be taken for fewer, and fewer still the next day."""
+"""As far as a taxi drives: were its cells cut off, all would be taken for fewer, and fewer still each day."""
 _OVER_MEAN = 8
 """A user with so many times the mean of cells counts with all of them."""
 

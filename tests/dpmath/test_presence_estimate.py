@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 from secret_city import a_city, a_prior, small
 
 from dpmath.core.currency import Concentrated
-from dpmath.presence.amounts import Told, first_means_of, likeliest_means, likeliest_size
+from dpmath.presence.amounts import Told, first_means_of, likeliest_means, of_likely_size
 from dpmath.presence.ball import Ball, sigma
 from dpmath.presence.basis import Basis, Grid, basis_of
 from dpmath.presence.chosen import chosen_of
@@ -325,7 +325,7 @@ def test_means_follow_sums_without_noise_and_surprise_widens_them() -> None:
 @pytest.mark.theorem("HV-E23")
 @pytest.mark.parametrize("size", [0.25, 4.0])
 def test_a_first_look_finds_the_size_of_the_map_before_its_parts(size: float) -> None:
-    """Of maps drawn with another size than was thought, the likeliest one is nearer to it in nine of ten."""
+    """Of maps drawn with another size than was thought, the one found is nearer to it in nine of ten."""
     grid, basis = small()
     n, prior, rng = grid.n_cells, a_prior(), np.random.default_rng(11)
     nearer = []
@@ -335,7 +335,7 @@ def test_a_first_look_finds_the_size_of_the_map_before_its_parts(size: float) ->
         number = basis.matrix @ level + np.sqrt(true.own) * rng.normal(size=n)
         slope, offset, of_slope, of_day, alike = (np.full(n, one) for one in (1.0, 0.0, 1e-9, 0.01, 0.0))
         told = Told(OfCells(number, np.full(n, 0.01)), slope, offset, of_slope, of_day, alike)
-        found = likeliest_size(prior.field(basis), basis, told)[0].prior
+        found = of_likely_size(prior.field(basis), basis, told).prior
         assert found.variance["city"] == prior.variance["city"]
         nearer.append(abs(np.log(found.total / true.total)) < abs(np.log(prior.total / true.total)))
     assert np.mean(nearer) >= 0.9
