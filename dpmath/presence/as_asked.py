@@ -73,7 +73,7 @@ class Summing:
 
     @property
     def is_of_cells(self) -> bool:
-        """Whether each cell has a number of values of its own."""
+        """Whether each cell has a number of values of its own: these take nine tenths of the ball's square."""
         return is_of_own(self.values.loading)
 
     @property

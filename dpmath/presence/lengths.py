@@ -1,7 +1,7 @@
 """How long users' vectors are, and so what balls keep of them: learned over the days from noisy answers."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,10 +12,10 @@ USERS, RECORDS, PAIRS = range(3)
 """What the ball for users keeps of users' cells; what that for records and values keeps of records, and of cells."""
 _MEAN = ((0.8, 0.5, 0.5), (0.0, 0.0, 0.0))
 _DEVIATION = ((0.6, 0.4, 0.4), (0.25, 0.25, 0.25))
-_MOVES = ((0.3,), (0.15,))
+_MOVES = 0.2
 """Of the logarithm of a typical length, before any is seen: where sums over cells are asked, a user's cells go together
 in them, and most in sums of users. In made cities and Austin it was -.2 to 1.5 for these, and -.4 to .4 for cells. And
-how far it moves from one day to the next."""
+the share of its variance by which it moves in a day."""
 _UNLIKE = 0.05
 """How far shares are from those of lognormal lengths."""
 LEAST_SHARE = 0.1
@@ -55,19 +55,22 @@ class Lengths:
         return cls(np.array(_MEAN), np.array(_DEVIATION) ** 2)
 
     def a_day_later(self) -> "Lengths":
-        """Return what is known a day later."""
-        return replace(self, variance=self.variance + np.array(_MOVES) ** 2)
+        """Return what is known a day later: all has moved, and back towards the guess."""
+        guess, known = Lengths.guessed(), 1 - _MOVES
+        mean = guess.mean + math.sqrt(known) * (self.mean - guess.mean)
+        return Lengths(mean, known * self.variance + _MOVES * guess.variance)
 
     def square(self, share: int, is_of_cells: bool) -> float:
         """Return the mean square of lengths, if cells were independent, of which a ball keeps what it is meant to."""
         return math.exp(2 * (USUAL_LOG_LENGTH - float(self.mean[int(is_of_cells), share])))
 
-    def told(self, share: int, is_of_cells: bool, kept: float, noise: float) -> tuple["Lengths", Share]:
+    def told(self, share: int, is_of_cells: bool, square: float, kept: float, noise: float) -> tuple["Lengths", Share]:
         """Return what is known after a look at what a ball kept, and what it kept.
 
         Args:
             share: Which share it is.
             is_of_cells: Whether each cell had a number of its own.
+            square: The mean square of lengths that was asked for.
             kept: What it kept, as noisy answers say.
             noise: The deviation of their noise.
 
@@ -76,13 +79,12 @@ class Lengths:
         """
         at = int(is_of_cells), share
         off = math.sqrt(self.variance[at]) * _TRIED
-        shares, likely = share_of(USUAL_LOG_LENGTH + off), -(_TRIED**2) / 2
+        shares, likely = share_of(self.mean[at] + math.log(square) / 2 + off), -(_TRIED**2) / 2
         before = np.exp(likely)
         expected = float(np.average(shares, weights=before))
         spread = float(np.average((shares - expected) ** 2, weights=before)) + _UNLIKE**2
         gain = spread / (spread + noise**2)
-        kept = min(max(kept, LEAST_SHARE), 1.0)
-        found = expected + gain * (kept - expected)
+        found = min(max(expected + gain * (kept - expected), LEAST_SHARE), 1.0)
         likely -= (kept - shares) ** 2 / (noise**2 + _UNLIKE**2) / 2
         after = np.exp(likely - likely.max())
         moved = float(np.average(off, weights=after))

@@ -14,7 +14,6 @@ from dpmath.presence.numbers import Numbers, OfCells, OfSums, directions, left_o
 _CLEARLY = 0.6
 """Cells must be expected to leave so much less: in small cities they leave more than is expected."""
 
-
 _BITS = 7
 """Loadings of sums over cells have so many binary digits in each cell: what is asked is stored, and no worse for it."""
 

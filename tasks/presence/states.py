@@ -149,7 +149,7 @@ def read_answers(content: bytes) -> list[ExactIntArray]:
 def packed(state: State) -> bytes:
     """Return a state as bytes."""
     fields = {name: getattr(state, name) for name in SURFACES}
-    fields |= {_APART[kind]: field for kind, field in state.apart.items()}
+    fields |= {_APART[kind]: field for kind, field in sorted(state.apart.items())}
     arrays = {f"{name}.{part}": getattr(field, part) for name, field in fields.items() for part in _PARTS}
     arrays |= {f"{name}.prior": _prior_numbers(field) for name, field in fields.items()}
     residuals = state.residuals
