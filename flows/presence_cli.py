@@ -39,7 +39,9 @@ def plan(config: Path, date: dt.date, as_json: bool) -> None:
     out.print(show.table_about(f"{settings.name} {date}", summary))
     out.print(
         "sd_of_users_in_a_cell is the noise in the number of users of one cell if users have ten cells each and every "
-        "cell is asked; neighbouring cells and earlier days make it less. What was read of the day's files is in the "
+        "cell is asked; neighbouring cells and earlier days make it less. learns_from_days counts the released days "
+        "that it learns from: none of before area, value, cap, statistics, time zone or the estimate's model changed. "
+        "What was read of the day's files is in the "
         f"report, for you alone: {show.shown(Path(summary['report']))}. Nothing was spent."
     )
 

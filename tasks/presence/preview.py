@@ -16,6 +16,7 @@ from tasks.presence.account import used_with
 from tasks.presence.config import PresenceConfig
 from tasks.presence.reading import read_day, report_path
 from tasks.presence.release import find_release
+from tasks.presence.states import chain_before
 
 _SHARE_OF_COUNTS = 0.33
 """The part of a day's loss that goes to users by cell, about."""
@@ -47,6 +48,7 @@ def preview_day(date: dt.date, config: PresenceConfig) -> dict[str, Any]:
         "epsilon": str(privacy.epsilon_per_day),
         "more_days": max(0, left) // privacy.loss_per_day,
         "sd_of_users_in_a_cell": round(math.sqrt(_CELLS_OF_A_USER / (2 * _SHARE_OF_COUNTS * rho)), 1),
+        "learns_from_days": len(chain_before(date, entries, config)),
         **_last_release(entries, config),
         "released": found and found.release_id,
         "refused": refusal(entries, config),

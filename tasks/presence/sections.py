@@ -13,9 +13,10 @@ from tasks.base.config_types import Number, Section
 
 _LEAST_USERS = 500
 _REASON = (
-    f"expected_users must be at least {_LEAST_USERS}: with fewer, hiding who was there at all leaves almost nothing. "
-    "After a week at epsilon 2 a day, published means explained .41 of what cells differ by for 150 buses, .87 for 500 "
-    "taxis that drive all day, and .78 for 20,000 phones. If who was where is public anyway, leave out protects"
+    "with few users, hiding who was there at all leaves almost nothing. On a fourth day at epsilon 2, published means "
+    "explained .2 of what cells differ by for 150 buses of Austin, and nearly .9 for 500 vehicles that drive all day "
+    "or 14,000 phones. If who was where is public anyway, leave out protects; else expected_users must be at least "
+    f"{_LEAST_USERS}"
 )
 
 

@@ -35,6 +35,7 @@ from tasks.presence import account
 from tasks.presence.area import hexagons_of, positions_of
 from tasks.presence.backup import back_up_presence
 from tasks.presence.config import PresenceConfig, load_presence
+from tasks.presence.preview import preview_day
 from tasks.presence.reading import read_day
 from tasks.presence.states import ANSWERS, known_before
 from tasks.presence.stored_questions import QUESTIONS, questions_bytes
@@ -311,6 +312,9 @@ def test_what_is_known_grows_and_is_made_again_from_the_answers(dataset: tuple[D
             for path in private_files.states(config).iterdir():
                 path.unlink()
     assert verify_presence(config).n_made_again == 3
+    other = config.model_copy(update={"privacy": config.privacy.model_copy(update={"cap": 5})})
+    last = DATE + dt.timedelta(days=2)
+    assert [preview_day(last, one)["learns_from_days"] for one in (config, other)] == [2, 0]
     tables = [pl.read_parquet(one) for one in sorted(config.storage_path.glob("published/date=*/statistics.parquet"))]
     assert tables[2]["mean_sd"].mean() < tables[0]["mean_sd"].mean()  # type: ignore[operator]
 
