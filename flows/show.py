@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +18,7 @@ from tasks.account.in_words import in_days
 from tasks.account.stopped import stops
 from tasks.base.config import Config
 from tasks.base.config_source import WHO
+from tasks.base.storage import shown
 
 if TYPE_CHECKING:
     from flows.services import LocalServices
@@ -243,8 +243,3 @@ def _readable(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def shown(path: Path) -> str:
-    """Return a path relative to the current folder if it is inside that, else the whole path."""
-    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)

@@ -86,7 +86,7 @@ def counting(before: State, known: Known, asked: Asked, is_first: bool) -> Sums:
     """
     loss, basis = _loss(asked, "users", is_first), asked.basis
     noise = _noise(loss)
-    of_cells, of_sums = (before.lengths.square(USERS, is_of_cells) for is_of_cells in (True, False))
+    of_sums, of_cells = before.lengths.squares(USERS).tolist()
     mean, variance = expected_users(before.users, basis)
     if is_first:
         mean = np.full_like(mean, known.cells / mean.size)
@@ -111,7 +111,7 @@ def summing(before: State, users: Users, known: Known, asked: Asked, is_first: b
     """
     loss = _loss(asked, "rough" if is_rough else "values", is_first)
     count, size = _expected(before, users, asked)
-    squares = np.array([before.lengths.square(RECORDS, is_of_cells) for is_of_cells in (True, False)])
+    squares = before.lengths.squares(RECORDS)
     amount = _of_records(before, count, size, known, asked, _SHARE_OF_RECORDS * squares, _noise(loss))
     value = _of_values(before, count, size, known, asked, (1 - _SHARE_OF_RECORDS) * squares, _noise(loss))
     ball = Ball(RADIUS, inverse_scale_within(loss, RADIUS), amount.n_sums + value.n_sums)
@@ -129,7 +129,7 @@ def _of_records(
 ) -> Block:
     of_records, varies = before.records.variance(asked.basis), before.records_variance
     energy = count / known.users * (varies + of_records)
-    even = least_error_weights(of_records + varies / count, count, energy, count**2, squares[0], noise, _EVEN["values"])
+    even = least_error_weights(of_records + varies / count, count, energy, count**2, squares[1], noise, _EVEN["values"])
     wanted = Wanted(
         before.records,
         asked.basis,
@@ -137,7 +137,7 @@ def _of_records(
         varies * count,
         np.ones_like(count),
         energy,
-        squares[1],
+        squares[0],
         noise,
         np.sqrt(even),
     )
@@ -151,7 +151,7 @@ def _of_values(
     of_values, records = before.values.variance(asked.basis), count * size
     energy = count / known.users * _energy(before, size, of_values)
     varies = of_day(before, count, records)
-    even = least_error_weights(of_values + varies, records, energy, records, squares[0], noise, _EVEN["values"])
+    even = least_error_weights(of_values + varies, records, energy, records, squares[1], noise, _EVEN["values"])
     wanted = Wanted(
         before.values,
         asked.basis,
@@ -159,7 +159,7 @@ def _of_values(
         records**2 * varies,
         1 / records,
         energy,
-        squares[1],
+        squares[0],
         noise,
         np.sqrt(even),
     )

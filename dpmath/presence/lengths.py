@@ -10,6 +10,8 @@ from dpmath.presence.weights import USUAL_LOG_LENGTH, share_of
 
 USERS, RECORDS, PAIRS = range(3)
 """What the ball for users keeps of users' cells; what that for records and values keeps of records, and of cells."""
+MEANT = (USERS, RECORDS, RECORDS)
+"""By which of them the budget of the ball of each goes."""
 _MEAN = ((0.8, 0.5, 0.5), (0.0, 0.0, 0.0))
 _DEVIATION = ((0.6, 0.4, 0.4), (0.25, 0.25, 0.25))
 _MOVES = 0.2
@@ -60,9 +62,12 @@ class Lengths:
         mean = guess.mean + math.sqrt(known) * (self.mean - guess.mean)
         return Lengths(mean, known * self.variance + _MOVES * guess.variance)
 
-    def square(self, share: int, is_of_cells: bool) -> float:
-        """Return the mean square of lengths, if cells were independent, of which a ball keeps what it is meant to."""
-        return math.exp(2 * (USUAL_LOG_LENGTH - float(self.mean[int(is_of_cells), share])))
+    def squares(self, share: int) -> FloatArray:
+        """Return the mean squares of lengths, if cells were independent, of which a ball keeps what it is meant to.
+
+        They are those of sums over many cells, and of a number of each cell, shape (2,).
+        """
+        return np.exp(2 * (USUAL_LOG_LENGTH - self.mean[:, share]))
 
     def told(self, share: int, is_of_cells: bool, square: float, kept: float, noise: float) -> tuple["Lengths", Share]:
         """Return what is known after a look at what a ball kept, and what it kept.

@@ -9,7 +9,7 @@ from dpmath.core.occupancy import IntArray
 from dpmath.presence.ball import SHARE_BITS, sigma
 from dpmath.presence.basis import FloatArray, Grid
 from dpmath.presence.counts import KeptOfCells
-from dpmath.presence.lengths import LEAST_SHARE, RECORDS, Lengths, Share
+from dpmath.presence.lengths import LEAST_SHARE, MEANT, Lengths, Share
 from dpmath.presence.questions import UNEVEN, Kept, Question
 from dpmath.presence.state import Known
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, lean_of, share_of
@@ -65,7 +65,7 @@ def shares(
     for number, (is_of_cells, (_, by)) in enumerate(zip(of_cells, question.of, strict=True)):
         size = sizes[by] * (1 << SHARE_BITS)
         kept = question.centre / (1 << SHARE_BITS) + float(answers[number]) / size
-        square = asked.square(min(number, RECORDS), is_of_cells)  # of one ball, records and cells
+        square = float(asked.squares(MEANT[number])[int(is_of_cells)])
         lengths, share = lengths.told(number, is_of_cells, square, kept, sigma(question.ball) / size)
         found.append(share)
     return lengths, found

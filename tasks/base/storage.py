@@ -27,10 +27,13 @@ def private_folder(config: Owner) -> Path:
 
 def check_there(config: Owner) -> None:
     """Refuse a storage that is not there: it would pass for one of which nothing was ever released."""
-    path = config.storage_path
-    if not path.is_dir():
-        shown = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path
-        raise HexveilError(f"{shown} is not there: mend storage.path, or release a day first")
+    if not config.storage_path.is_dir():
+        raise HexveilError(f"{shown(config.storage_path)} is not there: mend storage.path, or release a day first")
+
+
+def shown(path: Path) -> str:
+    """Return a path relative to the current folder if it is inside that, else the whole path."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 @contextmanager

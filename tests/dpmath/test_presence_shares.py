@@ -106,7 +106,7 @@ def test_lengths_are_learned_from_noisy_shares_and_shares_are_off_by_what_is_sai
 
 def a_look(known: Lengths, length: float, rng: np.random.Generator) -> tuple[Lengths, float]:
     """Return what is known after a noisy look at a share, and how many deviations it is off, if vectors are so long."""
-    square = known.square(USERS, is_of_cells=False)
+    square = float(known.squares(USERS)[0])
     kept = float(share_of(np.array([length + np.log(square) / 2]))[0])
     known, share = known.told(USERS, is_of_cells=False, square=square, kept=kept + 0.05 * rng.normal(), noise=0.05)
     return known, (kept / share.mean - 1) / share.unsure
@@ -115,7 +115,7 @@ def a_look(known: Lengths, length: float, rng: np.random.Generator) -> tuple[Len
 @pytest.mark.theorem("HV-E21")
 def test_noise_leaves_a_length_as_it_was_thought_and_no_answer_moves_it_without_bounds() -> None:
     known = Lengths.guessed()
-    square = known.square(RECORDS, is_of_cells=False)
+    square = float(known.squares(RECORDS)[0])
     lost, share = known.told(RECORDS, is_of_cells=False, square=square, kept=0.1, noise=1e9)
     assert np.allclose(lost.mean, known.mean, atol=1e-9)
     assert share.mean == pytest.approx(USUAL_SHARE, abs=0.03)
@@ -138,7 +138,7 @@ def test_two_shares_of_one_ball_are_learned_for_a_year_without_drifting(noise: f
     off = []
     for _ in range(365):
         known = known.a_day_later()
-        square = known.square(RECORDS, is_of_cells=False)
+        square = float(known.squares(RECORDS)[0])
         for one, length in true.items():
             kept = float(share_of(np.array([length + np.log(square) / 2]))[0])
             known, share = known.told(

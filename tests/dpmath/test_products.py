@@ -42,12 +42,14 @@ def test_large_products_are_shared_by_two_threads(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.theorem("HV-E3")
 @pytest.mark.parametrize("least", [0, products._WORTH_A_THREAD])
-@pytest.mark.parametrize("shape", [(0, 3), (1, 3), (8, 0), (9, 4)])
+@pytest.mark.parametrize("shape", [(0, 3), (1, 3), (8, 0), (9, 4), (2 * products._AT_ONCE + 5, 3)])
 def test_a_product_of_a_matrix_with_itself(shape: tuple[int, int], least: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "_WORTH_A_THREAD", least)
     columns = np.random.default_rng(3).integers(-9, 9, shape).astype(float)
     for one in (columns, np.asfortranarray(columns)):
         assert np.array_equal(products.gram(one), columns.T @ columns)
+        weight = (np.arange(shape[0]) % 4).astype(float)
+        assert np.allclose(products.gram(one, weight), columns.T @ (weight[:, None] * columns), rtol=1e-12)
 
 
 def test_an_error_of_the_other_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
