@@ -16,9 +16,9 @@ from dpmath.estimate import shrinkage
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.directions import Directions, directions
 from dpmath.estimate.measurement import Measurement, Norm, user_sums
-from dpmath.estimate.posterior import Design
 from dpmath.estimate.sharing import shared_l1, shared_l2
 from dpmath.estimate.state import POINTS
+from dpmath.estimate.taken import Design
 from dpmath.estimate.view import View
 from dpmath.estimate.whole import RADIUS, OfPairs, in_whole_numbers
 

@@ -10,7 +10,7 @@ from dpmath.estimate.areas import ALIKE
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.posterior import Estimate, Joint
 from dpmath.estimate.rows import Rows
-from dpmath.estimate.told import Known
+from dpmath.estimate.told import Known, Told
 from dpmath.joint.errors import LEAST_VARIANCE, OfFactors
 from dpmath.joint.factors import Factors
 from dpmath.joint.loadings import Cells, Loadings, loadings
@@ -92,10 +92,39 @@ def loadings_of(estimate: Estimate, day: Day) -> Loadings:
     Source:
         HV-E8.
     """
-    records = day.occupancy.cell_records.astype(np.float64)
     errors, lasting = errors_of(estimate, day)
-    cells = Cells(day.hexagon, day.slot, day.position, day.n_slots, records)
-    return loadings(errors, lasting, cells, with_users_again(lasting, estimate.joint))
+    return loadings(errors, lasting, cells_of(day), with_users_again(lasting, estimate.joint))
+
+
+def cells_of(day: Day) -> Cells:
+    """Return where a day's cells are, and how much they count: by their records.
+
+    Source:
+        HV-E8.
+    """
+    return Cells(day.hexagon, day.slot, day.position, day.n_slots, day.occupancy.cell_records.astype(np.float64))
+
+
+def of_lasting(lasting: Known, told: Told, joint: Joint, day: Day) -> OfFactors:
+    """Return the covariance that a day's cells have by what lasts, where the day's sums were taken as if that is known.
+
+    A cell is off by what it takes from the coefficients itself, less what the sums are thought to tell of the day.
+
+    Args:
+        lasting: What is known of the coefficients that last.
+        told: The sums of the day.
+        joint: How the errors of cells go together if what lasts is known.
+        day: The day.
+
+    Source:
+        HV-E31.
+    """
+    seen = joint.turned.of(told.seen)
+    moved = lasting.times(seen.T)
+    by_sums = joint.rows.times(moved).T - (seen @ moved) @ joint.known / 2
+    apart, half = _together(-by_sums, joint.known)
+    factors = of_coefficients(lasting.prior, joint.rows, day)
+    return OfFactors(_with(factors, apart, _seen(lasting, joint), half), csr_array((day.occupancy.n_cells, 1)))
 
 
 def of_coefficients(variance: FloatArray, rows: Rows, day: Day) -> Factors:

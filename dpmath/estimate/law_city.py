@@ -13,8 +13,9 @@ from dpmath.estimate.day import FloatArray
 from dpmath.estimate.law_bins import N_BINS, Bins
 from dpmath.estimate.law_layers import Layered, layered, whole_table
 from dpmath.estimate.law_tilt import N_MEANS, half_points, plain_laws, tilted
-from dpmath.estimate.posterior import Design, Estimate
+from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.state import POINTS
+from dpmath.estimate.taken import Design
 from dpmath.estimate.view import residual_shares
 from dpmath.estimate.whole import RADIUS
 

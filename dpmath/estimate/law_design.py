@@ -14,9 +14,10 @@ from dpmath.estimate.law_layers import Layered, layered, whole_table
 from dpmath.estimate.law_shape import N_COMMON, Shapes
 from dpmath.estimate.law_tilt import FARTHEST, Moments
 from dpmath.estimate.measurement import user_sums
-from dpmath.estimate.posterior import Design, Estimate
+from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.sharing import shared_l2
 from dpmath.estimate.state import POINTS
+from dpmath.estimate.taken import Design
 from dpmath.estimate.whole import RADIUS
 
 LENGTH = 1.3

@@ -10,8 +10,8 @@ from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.law_bins import N_BINS
 from dpmath.estimate.measurement import Measurement
-from dpmath.estimate.posterior import Design
 from dpmath.estimate.questions import PrivateDay
+from dpmath.estimate.taken import Design
 from dpmath.estimate.whole import OfPairs, in_whole_numbers
 from dpmath.noise.sampling import RandomBytes
 

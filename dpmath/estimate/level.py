@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import expit, logsumexp, ndtr, ndtri
 
 from dpmath.estimate.day import FloatArray
-from dpmath.estimate.posterior import Design
 from dpmath.estimate.state import POINTS
+from dpmath.estimate.taken import Design, Reading
 from dpmath.estimate.view import View
 
 _LIMITS = np.geomspace(2.0, 256.0, 57)
@@ -27,21 +27,6 @@ _ANYWHERE = np.arange(0.5, 512) / 512
 LIKELY = 0.5
 """With a higher chance, the day is taken to be unlike all others."""
 _NEXT_TO_NOTHING = 1e-6
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What the mean of users' deviations, each cut at a limit, tells of their mean.
-
-    Attributes:
-        share: Which share of the mean the answer is.
-        noise: What the deviation of the noise counts for, because the answer moves less than the mean.
-        error: By which part the share may be off.
-    """
-
-    share: FloatArray | float
-    noise: float
-    error: FloatArray | float
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from dpmath.core import _check
-from dpmath.core.accounting import ExactIntArray, exact_integers, roots_rounded_up
+from dpmath.core.accounting import LOSS_UNITS, ExactIntArray, exact_integers, roots_rounded_up
 from dpmath.core.currency import GAUSSIAN, LAPLACE, Currency
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.noise.sampling import NOISES, RandomBytes
@@ -116,6 +116,12 @@ class Measurement:
     def noise(self) -> str:
         """The noise that fits the norm."""
         return NOISE_OF[self.norm]
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of each sum's noise."""
+        scale = LOSS_UNITS / self.inverse_scale
+        return scale if self.norm == "l2" else float(np.sqrt(2)) * scale
 
     def losses(self, currency: Currency) -> ExactIntArray:
         """Return each user's privacy loss, in the currency's unit, exact, shape (L,): that of moving by a diameter.

@@ -1,7 +1,7 @@
 """The estimate of a day and the next state from noisy sums: one linear-Gaussian solve. All of it is post-processing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -13,47 +13,11 @@ from dpmath.estimate.rows import Rows
 from dpmath.estimate.scaled import scales_after, shocks_after
 from dpmath.estimate.scales import Scales
 from dpmath.estimate.state import POINTS, State
+from dpmath.estimate.taken import Design, Reading, Taken
 from dpmath.estimate.told import Known, Told, Turned
 from dpmath.estimate.view import View
 from dpmath.joint.errors import LEAST_VARIANCE
 from dpmath.joint.products import gram
-
-
-@dataclass(frozen=True)
-class Design:
-    """What is measured, as far as the estimate needs it.
-
-    Attributes:
-        loading: Loading of each stratum in each query, shape (R, Q).
-        weight: Weight of each pair: a user's vector is the sum over pairs of weight (value - expected) loading, in
-            radii of the ball if values are in points, shape (P,).
-        length: How long vectors are expected to be before they are scaled down, in radii of the user's ball.
-        fields: How strata move by the directions along which all vectors may be long, shape (R, n).
-    """
-
-    loading: FloatArray
-    weight: FloatArray
-    length: float = 0.0
-    fields: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
-
-
-@dataclass(frozen=True)
-class Taken:
-    """The noisy sums of one measurement, and what they are sums of.
-
-    Attributes:
-        design: What was measured, its loadings times the share that the balls keep.
-        sums: The sums about the centre of the values, in radii of the ball, shape (Q,).
-        noise: Standard deviation of their noise, in radii.
-        expected: What was expected of them when they were asked, shape (Q,).
-        cut: By which part of the rest they may be off, for what the balls cut off.
-    """
-
-    design: Design
-    sums: FloatArray
-    noise: float
-    expected: FloatArray
-    cut: FloatArray | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -105,6 +69,7 @@ class Estimate:
         alike_variance: How much of it all residuals of a user have in common, shape (P,).
         residual_part: How much of the variance is that of the pairs' residuals, shape (G,).
         joint: How the errors of cells go together.
+        readings: How each of the day's measurements was read, in their order.
     """
 
     view: View
@@ -116,6 +81,7 @@ class Estimate:
     alike_variance: FloatArray
     residual_part: FloatArray
     joint: Joint
+    readings: tuple[Reading, ...] = ()
 
 
 def told_by(view: View, taken: Sequence[Taken]) -> Told:
@@ -172,7 +138,7 @@ def expected_after(view: View, taken: Sequence[Taken]) -> View:
         HV-E3.
     """
     told = told_by(view, taken)
-    view, told = _with_shocks(view, told, shocks_after(view, told))
+    view, told = with_shocks(view, told, shocks_after(view, told))
     return replace(view, today=view.today.given(told.seen, told.apart(view.state.factors), told.sums)[0])
 
 
@@ -201,11 +167,15 @@ def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
 
 def _with_scales(view: View, told: Told, scales: Scales, shocks: FloatArray) -> tuple[View, Told]:
     """Return a day that differs more or less than others, before its sums, and the sums, with some scales."""
-    return _with_shocks(replace(view, state=replace(view.state, scales=scales)), told, shocks)
+    return with_shocks(replace(view, state=replace(view.state, scales=scales)), told, shocks)
 
 
-def _with_shocks(view: View, told: Told, shocks: FloatArray) -> tuple[View, Told]:
-    """Return a day that differs more or less than others, before its sums, and the sums, with the view's scales."""
+def with_shocks(view: View, told: Told, shocks: FloatArray) -> tuple[View, Told]:
+    """Return a day that differs more or less than others, before its sums, and the sums, with the view's scales.
+
+    Source:
+        HV-E7.
+    """
     of_level, of_rest = shocks
     of_the_day = view.of_the_day * of_rest
     of_the_day[0] *= of_level / of_rest
@@ -213,13 +183,14 @@ def _with_shocks(view: View, told: Told, shocks: FloatArray) -> tuple[View, Told
     return replace(view, today=view.state.known.varying(of_the_day)), told
 
 
-def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
+def solved(view: View, told: Told, taken: Sequence[Taken], lasting: Known | None = None) -> Estimate:
     """Return the estimate with the scales that the view's state has.
 
     Args:
         view: The day as it was expected before any of its sums.
         told: The sums of the day, and what they depend on.
         taken: The same as they were taken.
+        lasting: What is known of what lasts; None for what the view's state knows.
 
     Source:
         HV-E3.
@@ -227,7 +198,7 @@ def solved(view: View, told: Told, taken: Sequence[Taken]) -> Estimate:
     rows, occupancy, of_cells = view.rows, view.day.occupancy, view.cell_variance
     alone = np.bincount(occupancy.cell, view.share_of_cell**2 * view.residual_variance, occupancy.n_cells).astype(float)
     today, turned, (by_coefficients, covariance, of_users) = _with_cells(view, told, taken)
-    known, lasting = turned.of(covariance), view.state.known
+    known, lasting = turned.of(covariance), lasting or view.state.known
     of_the_day = view.today.prior - lasting.prior
     before = view.today.variances(rows) + of_cells + alone
     departs = turned.of(rows.times(of_the_day[:, None] * told.seen))

@@ -12,9 +12,9 @@ from dpmath.estimate.asked import Asked, Guess
 from dpmath.estimate.checked import Asking, checked
 from dpmath.estimate.design import RADIUS, as_measured, design, lengthened, parts, whole_numbers
 from dpmath.estimate.law_programme import law_programme
-from dpmath.estimate.level import LIKELY, Answer, Reading, Users, level
+from dpmath.estimate.level import LIKELY, Answer, Users, level
 from dpmath.estimate.measurement import ROOM_BITS, Measurement
-from dpmath.estimate.posterior import Design, Estimate, Taken, estimated, expected_after
+from dpmath.estimate.posterior import Estimate, estimated, expected_after
 from dpmath.estimate.questions import (
     LARGEST_DEVIATION,
     SHARE_BITS,
@@ -26,6 +26,7 @@ from dpmath.estimate.questions import (
     Spread,
 )
 from dpmath.estimate.state import POINTS, State, first_state
+from dpmath.estimate.taken import Design, Reading, Taken
 from dpmath.estimate.view import View, scale_of
 
 LEVELS = ("level", "level again")
@@ -44,9 +45,10 @@ def programme(state: State | None, asked: Asked) -> Asking:
         HV-E4.
     """
     earlier: list[Taken] = []
+    readings: list[Reading] = []
     if state is None:
-        view, coarse = yield from _measured(_seen((yield from _begun(asked)), asked), asked, "coarse")
-        state = estimated(view, [coarse]).state
+        view, coarse, reading = yield from _measured(_seen((yield from _begun(asked)), asked), asked, "coarse")
+        state, readings = estimated(view, [coarse]).state, [reading]
         view = _seen(replace(state, shrink=shrinkage.of_other_questions(view.state.shrink)), asked)
     else:
         view = _seen(state.later(asked.n_days).with_hexagons(asked.day), asked)
@@ -54,11 +56,13 @@ def programme(state: State | None, asked: Asked) -> Asking:
         for name in LEVELS:
             levels.append((yield from _levelled(view, asked, name, levels)))
             # whether the day is unlike all others the last answer tells best, and so what those before it told
-            earlier = [one.taken(levels[-1].unlike) for one in levels]
+            readings = [one.read.reading(levels[-1].unlike) for one in levels]
+            earlier = [one.taken(reading) for one, reading in zip(levels, readings, strict=True)]
             view = expected_after(replace(view, odd=_odd(levels)), earlier)
     _, unknown = view.state.shrink
-    view, last = yield from _measured(view, asked, "map")
+    view, last, reading = yield from _measured(view, asked, "map")
     found = yield from checked(estimated(view, [*earlier, last]), asked)
+    found = replace(found, readings=(*readings, reading))
     # as far as lengths were told, they were by what was expected; what has been learned since changes that
     told = max(0.0, 1 - found.state.shrink[1] / unknown)
     now = np.clip(view.strata.values(found.mean, found.view.today.mean), 0.0, POINTS)
@@ -109,8 +113,6 @@ class _Level:
     """A question how far a day is off as a whole, and its answer.
 
     Attributes:
-        asked: The day, and what each question may cost.
-        name: The question's.
         view: The day as it was expected.
         question: The question as it was asked.
         answers: Its noisy answer.
@@ -118,8 +120,6 @@ class _Level:
         before: How likely the day was unlike all others; None before the first question.
     """
 
-    asked: Asked
-    name: str
     view: View
     question: Question
     answers: ExactIntArray
@@ -131,11 +131,9 @@ class _Level:
         """How likely the day is unlike all others with this answer."""
         return self.read.unlike_others(self.before)
 
-    def taken(self, unlike: float) -> Taken:
-        """Return the sum for a day that is as likely unlike all others."""
-        measurement, done = _as_asked(self.question)
-        reading = self.read.reading(unlike)
-        return _taken(self.view, self.asked, self.name, measurement, done, self.answers, reading)
+    def taken(self, reading: Reading) -> Taken:
+        """Return the sum by what it is a share of."""
+        return _taken(self.view, *_as_asked(self.question), self.answers, reading)
 
 
 def _odd(levels: Sequence[_Level]) -> float:
@@ -159,13 +157,13 @@ def _levelled(
     question, answers = yield Measured(_numbers(meant, view, asked, name))
     most = max(float(asked.radius.sum()), 1.0)
     read = Answer(int(answers[0]) / most, users, meant.length, asked.noise(name) / most)
-    return _Level(asked, name, view, question, answers, read, unlike)
+    return _Level(view, question, answers, read, unlike)
 
 
 def _measured(
     view: View, asked: Asked, name: str
-) -> Generator[Question, tuple[Question, ExactIntArray], tuple[View, Taken]]:
-    """Ask the large measurement and the mean room of its vectors; return the view with what it tells, and the sums."""
+) -> Generator[Question, tuple[Question, ExactIntArray], tuple[View, Taken, Reading]]:
+    """Ask the large measurement and the mean room of its vectors; return the view with both, sums, and reading."""
     meant = design(view, asked.norm, asked.noise(name) / RADIUS, asked.reach)
     numbers, length, fields = _numbers(meant, view, asked, name), meant.length, meant.fields
     del meant  # its loadings are as many as those of what is done, which take its memory
@@ -179,8 +177,9 @@ def _measured(
     measurement, done = _as_asked(question)  # who replays it may mean it otherwise, by rounding
     part = parts(view, done.loading, fields, asked.norm)
     kept = shrinkage.kept(shrink, length, part)
-    taken = _taken(view, asked, name, measurement, done, answers, Reading(kept.share, 1.0, kept.error))
-    return replace(view, state=replace(view.state, shrink=shrink)), taken
+    reading = Reading(kept.share, 1.0, kept.error)
+    taken = _taken(view, measurement, done, answers, reading)
+    return replace(view, state=replace(view.state, shrink=shrink)), taken, reading
 
 
 def _numbers(meant: Design, view: View, asked: Asked, name: str) -> Measurement:
@@ -195,21 +194,31 @@ def _as_asked(question: Question) -> tuple[Measurement, Design]:
     return question.measurement, as_measured(question.measurement)
 
 
-def _taken(
-    view: View,
-    asked: Asked,
-    name: str,
-    measurement: Measurement,
-    done: Design,
-    answers: ExactIntArray,
-    reading: Reading,
-) -> Taken:
+def _taken(view: View, measurement: Measurement, done: Design, answers: ExactIntArray, reading: Reading) -> Taken:
     """Return the sums of a measurement, of which balls keep a share, about the centre of the values."""
     np.multiply(done.loading, reading.share, out=done.loading)  # they are many
-    centre = measurement.centre * (POINTS / asked.value_range)
+    centre = measurement.centre * (POINTS / measurement.value_range)
     sums = np.array([int(one) for one in answers], dtype=float) / RADIUS
     expected = (view.strata.pair_sums(done.weight) * (centre - view.state.centre)) @ done.loading
-    return Taken(done, sums + expected, reading.noise * asked.noise(name) / RADIUS, expected, reading.error)
+    return Taken(done, sums + expected, reading.noise * measurement.deviation / RADIUS, expected, reading.error)
+
+
+def taken_again(view: View, questions: Questions, readings: Sequence[Reading]) -> list[Taken]:
+    """Return the sums of a day that was released, from its questions and noisy answers.
+
+    Args:
+        view: The day, as any state with its functions and centre expects it.
+        questions: Each question as it was asked, and its noisy answers, in their order.
+        readings: How each of its measurements was read: ``Estimate.readings``.
+
+    Raises:
+        ValueError: There are too few or too many of them.
+
+    Source:
+        HV-E4.
+    """
+    asked = [(*_as_asked(one), answers) for one, answers in questions if type(one) is Measured]
+    return [_taken(view, *one, reading) for one, reading in zip(asked, readings, strict=True)]
 
 
 def answered(asking: Asking, answers: Questions) -> Estimate:

@@ -13,9 +13,10 @@ from dpmath.estimate.asked import Asked
 from dpmath.estimate.day import FloatArray
 from dpmath.estimate.design import RADIUS, design, parts
 from dpmath.estimate.directions import Directions, directions
-from dpmath.estimate.posterior import Estimate, Taken, solved, told_by
+from dpmath.estimate.posterior import Estimate, solved, told_by
 from dpmath.estimate.questions import SHARE_BITS
 from dpmath.estimate.state import POINTS, State, first_state
+from dpmath.estimate.taken import Taken
 from dpmath.estimate.view import View, scale_of
 
 USUAL_DEVIATION = POINTS / 8

@@ -6,8 +6,8 @@ import numpy as np
 
 from dpmath.core.occupancy import IntArray, Occupancy
 from dpmath.estimate.measurement import Measurement, Norm
-from dpmath.estimate.posterior import Design
 from dpmath.estimate.state import POINTS
+from dpmath.estimate.taken import Design
 
 RADIUS = 1 << 16
 """Radius of the ball of a user whose budget is not short."""

@@ -148,12 +148,13 @@ def _said(published: Published, dates: list[dt.date], question: Question) -> Ite
     stated = published.manifests(dates)
     chains = chains_of(stated)
     if question.above is None:
-        of, name = (users_of, JOINT_USERS) if question.of == "n_users" else (means_of, JOINT)
-        for joint, chain, one in zip(published.days(dates, name), chains, stated, strict=True):
+        of_users = question.of == "n_users"
+        of, tables = (users_of, published.days(dates, JOINT_USERS)) if of_users else (means_of, published.means(dates))
+        for joint, chain, one in zip(tables, chains, stated, strict=True):
             yield with_link(of(joint), chain, one)
         return
-    tables = published.days(dates, JOINT), published.days(dates, JOINT_SHARES)
-    for joint, shares, chain, one in zip(*tables, chains, stated, strict=True):
+    of_means, of_shares = published.means(dates), published.days(dates, JOINT_SHARES)
+    for joint, shares, chain, one in zip(of_means, of_shares, chains, stated, strict=True):
         yield with_link(shares_of(joint, shares, float(question.above)), chain, one)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -19,6 +20,8 @@ import polars as pl
 from tasks.base.errors import HexveilError
 from tasks.base.progress import progress
 from tasks.base.storage import MANIFEST, PACKAGE
+from tasks.output_formats.hindsight import HINDSIGHT, holder_of, of_day
+from tasks.output_formats.joint import JOINT
 
 _AT_ONCE = 8
 _SECONDS = 60.0
@@ -35,7 +38,7 @@ class Published:
     place: str
 
     def days(self, dates: list[dt.date], name: str) -> Iterator[pl.DataFrame]:
-        """Yield a joint table of each of some days, in their order.
+        """Yield a joint table of each of some days, in their order, as it was released.
 
         Args:
             dates: The days.
@@ -44,23 +47,47 @@ class Published:
         Raises:
             HexveilError: A day has none, or it cannot be read or is damaged.
         """
-        joint = self._named(name)
+        return self._tables(self._files_of(dates, name))
+
+    def means(self, dates: list[dt.date]) -> Iterator[pl.DataFrame]:
+        """Yield the joint table of each of some days, in their order: as known when its week was over, if it is.
+
+        Raises:
+            HexveilError: A day has none, or it cannot be read or is damaged.
+        """
+        released, later = self._files_of(dates, JOINT), self._named(HINDSIGHT)
+        holders = [holder_of(date, later) for date in dates]
+        names = [own if one is None else later[one] for own, one in zip(released, holders, strict=True)]
+        for date, own, one, table in zip(dates, released, holders, self._tables(names), strict=True):
+            known = table if one is None else of_day(table, date)
+            yield next(self._tables([own])) if known is None else known
+
+    def _files_of(self, dates: list[dt.date], name: str) -> list[str]:
+        found = self._named(name)
         for date in dates:
-            if date not in joint:
+            if date not in found:
                 raise HexveilError(
                     f"{date} has no {name}: it was released by a mechanism that gives each cell an error of its own. "
                     "Ask about other days, or add its cells up yourself"
                 )
+        return [found[date] for date in dates]
+
+    def _tables(self, names: list[str]) -> Iterator[pl.DataFrame]:
+        """Yield the tables of some files, some ahead; one that is asked for several times in a row is read once."""
+        once = [name for name, _ in groupby(names)]
         with ThreadPoolExecutor(_AT_ONCE) as readers:
-            waiting = deque(readers.submit(self._read, joint[date]) for date in dates[:_AT_ONCE])
-            for number, date in enumerate(progress(dates, "reading days"), _AT_ONCE):
+            waiting = deque(readers.submit(self._read, name) for name in once[:_AT_ONCE])
+            contents = iter(progress(once, "reading days"))
+            for number, (name, same) in enumerate(groupby(names), _AT_ONCE):
+                next(contents)
                 content = waiting.popleft().result()
-                if number < len(dates):
-                    waiting.append(readers.submit(self._read, joint[dates[number]]))
+                if number < len(once):
+                    waiting.append(readers.submit(self._read, once[number]))
                 try:
-                    yield pl.read_parquet(BytesIO(content), hive_partitioning=False)
+                    table = pl.read_parquet(BytesIO(content), hive_partitioning=False)
                 except pl.exceptions.PolarsError:
-                    raise HexveilError(f"{joint[date]} of {self.place} is damaged") from None
+                    raise HexveilError(f"{name} of {self.place} is damaged") from None
+                yield from (table for _ in same)
 
     @cached_property
     def dates(self) -> list[dt.date]:

@@ -15,6 +15,7 @@ from dpmath.joint.factors import Factors, entries
 from dpmath.joint.products import FloatArray
 from tasks.answers.places import Areas
 from tasks.base.errors import HexveilError
+from tasks.output_formats.hindsight import MOVED
 from tasks.output_formats.joint import AGAIN, factors_of
 
 Label = tuple[str, int | None]
@@ -57,6 +58,8 @@ def users_of(joint: pl.DataFrame) -> Said:
 def shares_of(joint: pl.DataFrame, shares: pl.DataFrame, limit: float) -> Said:
     """Return the shares above a limit that a day's tables say: their errors are those of the means, and their own.
 
+    Where the means were learned of since, shares move with them.
+
     Raises:
         HexveilError: The day has no shares above it.
     """
@@ -67,7 +70,10 @@ def shares_of(joint: pl.DataFrame, shares: pl.DataFrame, limit: float) -> Said:
     by_mean = of_limit["by_mean"].to_numpy()
     of_means, apart = factors_of(joint), factors_of(of_limit)
     day, lasting = (mean.scaled(by_mean).plus(own) for mean, own in zip(of_means, apart, strict=True))
-    return Said(joint.select("h3_cell", "slot_start", "n_records"), of_limit["share_above"].to_numpy(), day, lasting)
+    share = of_limit["share_above"].to_numpy()
+    if MOVED in joint.columns:
+        share = np.clip(share + by_mean * joint[MOVED].to_numpy(), 0.0, 1.0)
+    return Said(joint.select("h3_cell", "slot_start", "n_records"), share, day, lasting)
 
 
 @dataclass(frozen=True)

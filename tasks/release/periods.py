@@ -4,7 +4,7 @@ import datetime as dt
 import itertools
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -26,6 +26,7 @@ from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.storage import MANIFEST, TABLE
 from tasks.output_formats.catalogue import csv_bytes
+from tasks.output_formats.hindsight import HINDSIGHT, holder_of, of_day
 from tasks.output_formats.joint import JOINT
 from tasks.release.zones import OUTLINES, ZONES, outlines_of, same_zones
 
@@ -67,8 +68,10 @@ def write_periods(released: list[Release], date: dt.date, config: Config) -> Non
     known = sorted(days)
     at = known.index(date)
     near = known[max(0, at - 1) : at + 2]
+    learned_of = [one for one, holder in _holders(list(days.values()), days).items() if holder.date == date]
     for kind in KINDS:
-        names = {period_of(one, kind) for one in near} | {period_of(_ends(date, kind)[1] + dt.timedelta(days=1), kind)}
+        names = {period_of(one, kind) for one in [*near, *learned_of]}
+        names |= {period_of(_ends(one, kind)[1] + dt.timedelta(days=1), kind) for one in [date, *learned_of]}
         for name in sorted(names & set(_complete(known, kind))):
             _write(kind, name, days, config)
 
@@ -110,7 +113,8 @@ def _ends(date: dt.date, kind: str) -> tuple[dt.date, dt.date]:
 
 def _write(kind: str, name: str, days: dict[dt.date, Release], config: Config) -> None:
     folder = config.storage_path / "published" / f"{kind}={name}"
-    made_from = _made_from(*_of_period(kind, name, days))
+    here, before = _of_period(kind, name, days)
+    made_from = _made_from(here, before, _holders([*before, *here], days))
     if (folder / MANIFEST).exists() and json.loads((folder / MANIFEST).read_bytes()).get("made_from") == made_from:
         return
     table, zones, manifest = _made(kind, name, days, config)
@@ -134,8 +138,16 @@ def _of_period(kind: str, name: str, days: dict[dt.date, Release]) -> tuple[list
     return here, [days[date] for date in sorted(days) if period_of(date, kind) == before]
 
 
-def _made_from(here: list[Release], before: list[Release]) -> dict[str, str]:
+def _holders(some: list[Release], days: dict[dt.date, Release]) -> dict[dt.date, Release]:
+    """Return the release that says of some days what was learned of them when their week was over, where one does."""
+    holders = {date for date, one in days.items() if HINDSIGHT in one.files}
+    found = {one.date: holder_of(one.date, holders) for one in some}
+    return {date: days[holder] for date, holder in found.items() if holder is not None}
+
+
+def _made_from(here: list[Release], before: list[Release], holders: dict[dt.date, Release]) -> dict[str, str]:
     of_days = {f"{folder_name(one.date, None)}/{JOINT}": one.files[JOINT] for one in [*before, *here]}
+    of_days |= {f"{folder_name(one.date, None)}/{HINDSIGHT}": one.files[HINDSIGHT] for one in holders.values()}
     zoned = _zoned(here)
     return of_days | ({f"{folder_name(zoned.date, None)}/{OUTLINES}": zoned.files[OUTLINES]} if zoned else {})
 
@@ -151,11 +163,12 @@ def _made(
     """Return the table of a period, that of its zones if it has any, and its manifest."""
     here, before = _of_period(kind, name, days)
     zoned = _zoned(here)
-    table = _table(_CityAndHexagons(), here, before, config)
+    holders = _holders([*before, *here], days)
+    table = _table(_CityAndHexagons(), here, before, holders, config)
     zones = None
     if zoned is not None:
         outlines = outlines_of(private_files.read(private_files.releases(config), zoned.files[OUTLINES]))
-        zones = _table(outlines, here, before, config).rename({"area": "zone"}, strict=False)
+        zones = _table(outlines, here, before, holders, config).rename({"area": "zone"}, strict=False)
     return (
         table,
         zones,
@@ -166,15 +179,21 @@ def _made(
             "unit": config.value.unit,
             "false_discovery_rate": str(FALSE_DISCOVERIES),
             "cost": _WRITTEN,
-            "made_from": _made_from(here, before),
+            "made_from": _made_from(here, before, holders),
         },
     )
 
 
-def _table(areas: Areas, here: list[Release], before: list[Release], config: Config) -> pl.DataFrame:
+def _table(
+    areas: Areas, here: list[Release], before: list[Release], holders: dict[dt.date, Release], config: Config
+) -> pl.DataFrame:
     """Return what a period says of areas, by kind of day, in all hours and in each."""
-    chains = chains_of([one.stated for one in [*before, *here]])
-    found = {one.date: _read(areas, one, chain, config) for one, chain in zip([*before, *here], chains, strict=True)}
+    both = [*before, *here]
+    chains = chains_of([one.stated for one in both])
+    found = {
+        one.date: _read(areas, one, joint, chain, config)
+        for one, joint, chain in zip(both, _joints(both, holders, config), chains, strict=True)
+    }
     rows = []
     for of_days, weekdays in _DAYS.items():
         dates, earlier = ([one.date for one in some if one.date.weekday() in weekdays] for some in (here, before))
@@ -202,9 +221,21 @@ def _with_changes(table: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(with_discoveries(one) for one in lists)
 
 
-def _read(areas: Areas, release: Release, chain: int, config: Config) -> dict[Label, Sums]:
-    """Return what a day says of areas, hour by hour and in all; its estimate is of one chain with some others."""
-    said = means_of(private_files.read_frame(private_files.releases(config), release.files[JOINT]))
+def _joints(some: list[Release], holders: dict[dt.date, Release], config: Config) -> Iterator[pl.DataFrame]:
+    """Yield the joint table of each of some days, as known when its week was over, if a release says so."""
+    folder, last, table = private_files.releases(config), None, pl.DataFrame()
+    for one in some:
+        known, holder = None, holders.get(one.date)
+        if holder is not None:
+            if holder is not last:
+                last, table = holder, private_files.read_frame(folder, holder.files[HINDSIGHT])
+            known = of_day(table, one.date)
+        yield private_files.read_frame(folder, one.files[JOINT]) if known is None else known
+
+
+def _read(areas: Areas, release: Release, joint: pl.DataFrame, chain: int, config: Config) -> dict[Label, Sums]:
+    """Return what is known of a day's areas, hour by hour and in all; its estimate is of one chain with some others."""
+    said = means_of(joint)
     said = with_link(said, chain, release.stated)
     zone = ZoneInfo(config.dataset.timezone)
     readers = (Reader(areas, ANY_HOUR, zone, by_hour) for by_hour in (False, True))

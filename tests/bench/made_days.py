@@ -19,17 +19,21 @@ from dpmath.estimate.charges import charges
 from dpmath.estimate.day import Day
 from dpmath.estimate.design import RADIUS
 from dpmath.estimate.errors import loadings_of
+from dpmath.estimate.hindsight import Later, hindsight
 from dpmath.estimate.law_bins import BinCounts, Bins
 from dpmath.estimate.law_charges import FIRST, LATER, law_charges, limit_of_map, tells
 from dpmath.estimate.law_design import Seen
 from dpmath.estimate.law_shares import shares_above
 from dpmath.estimate.posterior import Estimate
-from dpmath.estimate.programme import programme
-from dpmath.estimate.questions import PrivateDay
+from dpmath.estimate.programme import programme, taken_again
+from dpmath.estimate.questions import PrivateDay, Questions
 from dpmath.estimate.state import POINTS, State
+from dpmath.estimate.view import View
+from dpmath.joint.loadings import Loadings
 from tasks.answers.sums import Said, means_of, shares_of
 from tasks.base.config_calendar import Calendar
 from tasks.kinds.estimated.public_day import hexagon_positions
+from tasks.output_formats.hindsight import MOVED
 from tasks.output_formats.joint import joint_frame
 from tasks.records.synthetic import TIMEZONE, pings_of_day
 from tests.bench.guesses import FloatArray
@@ -141,8 +145,30 @@ CITIES = (
 )
 
 
+@dataclass(frozen=True)
+class _Released:
+    """A released day, with what it takes to estimate it again."""
+
+    cells: pl.DataFrame
+    private: PrivateDay
+    asked: Asked
+    questions: Questions
+    estimate: Estimate
+
+    def known(self, later: Later | None) -> MadeDay:
+        """Return it as it was released; after later days, as it is known with them."""
+        day, estimate = self.asked.day, self.estimate
+        mean, together = estimate.mean, None
+        if later is not None:
+            covariates = self.asked.covariates
+            view = View.of(day, later.state, covariates)
+            found = hindsight(day, taken_again(view, self.questions, estimate.readings), later, covariates)
+            mean, together = found.mean, found.together
+        return _as_published(self, mean, together)
+
+
 def made_days(city: City, epsilon: float, draw: int) -> Iterator[MadeDay]:
-    """Yield the days of a city, released one after the other from nothing, in zCDP.
+    """Yield the days of a city, released one after the other from nothing, in zCDP, as known when their week is over.
 
     Args:
         city: The city.
@@ -150,12 +176,19 @@ def made_days(city: City, epsilon: float, draw: int) -> Iterator[MadeDay]:
         draw: Of the noise, and of a made city.
     """
     rng, state = np.random.default_rng([draw, 4]), None
+    week: list[_Released] = []
     for date in city.dates:
         cells, day, private = _of_records(city.records(draw, date), date, city)
         asked = _asked(day, state, epsilon, city.limits)
-        estimate, _ = ask(programme(state, asked), private, rng.bytes)
+        estimate, questions = ask(programme(state, asked), private, rng.bytes)
         state = estimate.state
-        yield _as_published(cells, day, private, estimate, asked.limits or ())
+        week.append(_Released(cells, private, asked, questions, estimate))
+        if date.weekday() == 6 or date == city.dates[-1]:
+            *earlier, last = week
+            later = Later.after(state, float(np.mean(estimate.readings[-1].error)))
+            yield from (one.known(later if date.weekday() == 6 else None) for one in earlier)
+            yield last.known(None)
+            week = []
 
 
 def _asked(day: Day, state: State | None, epsilon: float, limits: Sequence[float]) -> Asked:
@@ -205,13 +238,20 @@ def _of_records(records: Records, date: dt.date, city: City) -> tuple[pl.DataFra
     return named, day, PrivateDay(occupancy, total, np.zeros_like(total), bins=counts)
 
 
-def _as_published(
-    cells: pl.DataFrame, day: Day, private: PrivateDay, estimate: Estimate, limits: Sequence[float]
-) -> MadeDay:
-    """Return what the joint tables say, in points, beside what was."""
+def _as_published(one: _Released, mean: FloatArray, known: Loadings | None) -> MadeDay:
+    """Return what the joint tables say, in points, beside what was.
+
+    Args:
+        one: The day as it was released.
+        mean: The mean of each cell.
+        known: How errors of the means go together after later days; None if they are as released.
+    """
+    cells, private, asked, estimate = one.cells, one.private, one.asked, one.estimate
+    day, limits = asked.day, asked.limits or ()
     occupancy, n_records = day.occupancy, pl.Series(day.occupancy.cell_records)
     together = loadings_of(estimate, day)
-    joint = joint_frame(cells, {"n_records": n_records, "cell_mean": estimate.mean}, together, 1.0)
+    numbers = {"n_records": n_records, "cell_mean": mean, MOVED: mean - estimate.mean}
+    joint = joint_frame(cells, numbers, known or together, 1.0)
     of_cells = np.bincount(occupancy.cell, private.totals) / occupancy.cell_records
     said, truth = [means_of(joint)], [of_cells * POINTS / _TICKS]
     for limit in limits:
@@ -219,7 +259,7 @@ def _as_published(
         numbers = {"limit": np.full(cells.height, limit), "share_above": found.above, "by_mean": found.by_mean}
         said.append(shares_of(joint, joint_frame(cells, numbers, found.apart, 1.0), limit))
         truth.append(_true_shares(occupancy, private, limit))
-    return MadeDay([replace(one, again=together.again) for one in said], truth)
+    return MadeDay([replace(each, again=together.again) for each in said], truth)
 
 
 def _seen(estimate: Estimate, day: Day) -> Seen:

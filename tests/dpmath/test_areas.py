@@ -24,11 +24,12 @@ from dpmath.estimate.basis import fit_basis
 from dpmath.estimate.charges import charges, reach_of
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day
-from dpmath.estimate.posterior import Design, Estimate, Taken, solved, told_by
+from dpmath.estimate.posterior import Estimate, solved, told_by
 from dpmath.estimate.programme import programme
 from dpmath.estimate.questions import PrivateDay
 from dpmath.estimate.scales import NAMES
 from dpmath.estimate.state import first_state
+from dpmath.estimate.taken import Design, Taken
 from dpmath.estimate.view import View
 
 N_HEXAGONS, N_SLOTS, N_USERS, N_QUERIES = 6, 12, 25, 10

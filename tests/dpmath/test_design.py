@@ -28,8 +28,9 @@ from dpmath.estimate.day import Day
 from dpmath.estimate.design import RADIUS, as_measured, design, lengthened, whole_numbers
 from dpmath.estimate.directions import N_DIRECTIONS, Directions, directions
 from dpmath.estimate.measurement import LARGEST_RADIUS, Norm
-from dpmath.estimate.posterior import Design, solved
+from dpmath.estimate.posterior import solved
 from dpmath.estimate.sharing import shared_l1, shared_l2
+from dpmath.estimate.taken import Design
 from dpmath.estimate.view import View
 
 

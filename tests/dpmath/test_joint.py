@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from city_days import VALUE_RANGE, Textbook, a_city, a_taken, a_view, asked_of, run, values_of
+from city_days import VALUE_RANGE, Textbook, a_city, a_taken, a_view, alike_in_cells, asked_of, run, values_of
 from scipy.sparse import csr_array
 
 from dpmath.estimate import errors as of_errors
@@ -18,17 +18,6 @@ from dpmath.joint import loadings as of_loadings
 from dpmath.joint.errors import OfFactors
 from dpmath.joint.factors import Factors
 from dpmath.joint.loadings import Cells, Loadings, Sizes
-
-
-def alike(day: Day, residual_variance: np.ndarray) -> np.ndarray:
-    """Return what users' residuals add to the covariance of cells if each two of a user have a correlation of 0.2."""
-    occupancy = day.occupancy
-    covariance = 0.2 * np.sqrt(np.outer(residual_variance, residual_variance))
-    covariance *= np.equal.outer(occupancy.user, occupancy.user)
-    np.fill_diagonal(covariance, 0)
-    share = np.equal.outer(np.arange(occupancy.n_cells), occupancy.cell) * occupancy.n_records
-    share = share / share.sum(axis=1, keepdims=True)
-    return share @ covariance @ share.T
 
 
 def solved_day(cut: float = 0.0) -> tuple[Day, Textbook, list, Estimate]:
@@ -45,7 +34,7 @@ def test_errors_are_those_of_the_dense_joint_gaussian(cut: float) -> None:
     _, left = model.given(found.view, taken)
     off = found.joint.off
     expected = model.of_means @ left @ model.of_means.T + off @ off.T
-    expected += alike(day, found.residual_variance - found.alike_variance)
+    expected += alike_in_cells(day, found.residual_variance - found.alike_variance)
     errors, _ = errors_of(found, day)
     weights = np.eye(day.occupancy.n_cells)
     assert errors.times(weights) == pytest.approx(expected, rel=1e-6, abs=1e-8 * expected.max())

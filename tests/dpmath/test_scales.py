@@ -10,10 +10,11 @@ from scipy.optimize import minimize
 from dpmath.estimate import scales
 from dpmath.estimate.basis import GROUPS
 from dpmath.estimate.covariates import covariates
-from dpmath.estimate.posterior import Taken, told_by
+from dpmath.estimate.posterior import told_by
 from dpmath.estimate.scaled import scales_after, shocks_after
 from dpmath.estimate.scales import NAMES, Parts, Scales, likeliest, prior
 from dpmath.estimate.state import State, first_state
+from dpmath.estimate.taken import Taken
 from dpmath.estimate.told import ALONE, Told
 from dpmath.estimate.view import View
 

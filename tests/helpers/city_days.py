@@ -15,12 +15,13 @@ from dpmath.estimate.charges import charges, limit_of, reach_of
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day
 from dpmath.estimate.measurement import Norm
-from dpmath.estimate.posterior import Design, Estimate, Taken, solved, told_by
+from dpmath.estimate.posterior import Estimate, solved, told_by
 from dpmath.estimate.programme import Asking
 from dpmath.estimate.questions import PrivateDay, Question
 from dpmath.estimate.rows import Rows
 from dpmath.estimate.scales import NAMES, Scales
 from dpmath.estimate.state import State, first_state
+from dpmath.estimate.taken import Design, Taken
 from dpmath.estimate.told import ALONE, Told
 from dpmath.estimate.view import View
 
@@ -236,6 +237,17 @@ def residual_covariance(view: View) -> np.ndarray:
     user, alike = view.day.occupancy.user, np.sqrt(view.alike_variance)
     together = np.outer(alike, alike) * np.equal.outer(user, user)
     return np.asarray(together + np.diag(view.residual_variance - alike**2))
+
+
+def alike_in_cells(day: Day, residual_variance: np.ndarray) -> np.ndarray:
+    """Return what users' residuals add to the covariance of cells if each two of a user have a correlation of 0.2."""
+    occupancy = day.occupancy
+    covariance = 0.2 * np.sqrt(np.outer(residual_variance, residual_variance))
+    covariance *= np.equal.outer(occupancy.user, occupancy.user)
+    np.fill_diagonal(covariance, 0)
+    share = np.equal.outer(np.arange(occupancy.n_cells), occupancy.cell) * occupancy.n_records
+    share = share / share.sum(axis=1, keepdims=True)
+    return share @ covariance @ share.T
 
 
 def a_taken(view: View, n_sums: int, rng: np.random.Generator, noise: float = 0.4, cut: float = 0.0) -> Taken:

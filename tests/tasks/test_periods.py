@@ -2,18 +2,27 @@
 
 import datetime as dt
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from estimates import write_day
 from support import Dataset
 
-from tasks.account import ledger
+from tasks.account import ledger, private_files
 from tasks.account.chain import releases
 from tasks.answers.ask import ask
+from tasks.base import durable, frames
 from tasks.base.errors import LedgerBroken
+from tasks.kinds.estimated import release
+from tasks.kinds.estimated.replay import Replay
+from tasks.kinds.estimated.stored_questions import write_questions
+from tasks.kinds.table import load_plan
+from tasks.output_formats.hindsight import HINDSIGHT
+from tasks.output_formats.joint import JOINT, factors_of
 from tasks.release import publish
 from tasks.release.periods import write_periods
 from tasks.upkeep.verify import verify_ledger
@@ -126,3 +135,85 @@ def test_a_crash_before_the_period_is_written_is_mended_by_running_the_day_again
     assert (published(dataset) / "week=2026-W04" / "manifest.json").exists()
     write_periods(releases(ledger.read_entries(dataset.config)), DAYS[0], dataset.config)
     assert verify_ledger(dataset.config).n_releases == 2
+
+
+def hindsight(dataset: Dataset, date: dt.date) -> pl.DataFrame:
+    return pl.read_parquet(published(dataset) / f"date={date}" / HINDSIGHT, hive_partitioning=False)
+
+
+def test_a_week_that_is_over_is_known_with_the_sums_of_all_its_days(weeks: Dataset) -> None:
+    """The week ends on the last day of the fixture, and the one before it on the third."""
+    holders = sorted(path.parent.name for path in published(weeks).glob(f"date=*/{HINDSIGHT}"))
+    assert holders == [f"date={DAYS[2]}", f"date={DAYS[6]}"]
+    table = hindsight(weeks, DAYS[6])
+    assert sorted(set(table["date"])) == DAYS[3:6]
+    assert sorted(set(hindsight(weeks, DAYS[2])["date"])) == DAYS[:2]
+    joint = pl.read_parquet(published(weeks) / f"date={DAYS[3]}" / JOINT, hive_partitioning=False)
+    here = table.filter(pl.col("date") == DAYS[3])
+    keys = ["h3_cell", "slot_start", "n_records"]
+    assert here.select(keys).equals(joint.select(keys))
+    assert here["moved"].to_numpy() == pytest.approx((here["cell_mean"] - joint["cell_mean"]).to_numpy(), abs=1e-9)
+    assert np.abs(here["moved"].to_numpy()).max() > 0.1
+    released, known = (factors_of(one)[0].diagonal for one in (joint, here))
+    assert known.mean() < released.mean()
+
+
+def mean_of(joint: pl.DataFrame) -> float:
+    return float(np.average(joint["cell_mean"].to_numpy(), weights=joint["n_records"].to_numpy()))
+
+
+def test_ask_answers_with_what_is_known_at_the_end_of_the_week(weeks: Dataset) -> None:
+    of_table = hindsight(weeks, DAYS[6]).filter(pl.col("date") == DAYS[4])
+    expected = mean_of(of_table)
+    day = str(DAYS[4])
+    assert ask(published(weeks), first=day, last=day).table["mean"][0] == pytest.approx(expected)
+    last = pl.read_parquet(published(weeks) / f"date={DAYS[6]}" / JOINT, hive_partitioning=False)
+    expected = mean_of(last)
+    day = str(DAYS[6])
+    assert ask(published(weeks), first=day, last=day).table["mean"][0] == pytest.approx(expected), "none came after it"
+
+
+def test_another_table_is_found_though_every_hash_agrees(weeks: Dataset) -> None:
+    config = weeks.config
+    entries, folder = ledger.read_entries(config), private_files.releases(config)
+    replay, entry = Replay(), releases(entries)[-1]
+    table = private_files.read_frame(folder, entry.files["statistics.parquet"])
+    again = private_files.read_frame(folder, entry.files[HINDSIGHT])
+
+    def problems(changed: pl.DataFrame | None) -> list[str]:
+        """Return what is said of the last release with another such table, or without one."""
+        files = {name: one for name, one in entry.files.items() if name != HINDSIGHT}
+        if changed is not None:
+            files[HINDSIGHT] = durable.write_named_by_hash(folder, frames.parquet_bytes(changed))
+        other = replace(entry, stated={**entry.stated, "files": files})
+        return list(
+            replay.problems(other, load_plan(entry.plan, config), table, entries[: entries.index(entry)], config)
+        )
+
+    assert not problems(again), "what is only written again is sound"
+    for changed in (
+        again.with_columns(pl.col("cell_mean") + 0.01),
+        again.with_columns(pl.col("moved") + 0.01),
+        again.with_columns(pl.col("variance") + 1),
+        again.filter(pl.col("date") != DAYS[4]),
+        again.drop("moved"),
+    ):
+        assert problems(changed) == [f"{HINDSIGHT} does not follow from the noisy answers"]
+    assert problems(None) == [f"{HINDSIGHT} is missing, or is of a release that ends no week"]
+
+
+def test_releases_of_a_version_that_did_not_keep_readings_stay_as_they_are(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset.set(mechanism="estimated", target_error=None, epsilon_per_day=4.0, epsilon_total=60.0)
+    for number, date in enumerate(DAYS[:3]):
+        write_day(dataset, date, seed=number, n_places=3)
+    with monkeypatch.context() as before:
+        before.setattr(release, "write_questions", lambda folder, questions, _: write_questions(folder, questions, ()))
+        dataset.run_day(DAYS[0])
+    for date in DAYS[1:3]:
+        dataset.run_day(date)
+    assert set(hindsight(dataset, DAYS[2])["date"]) == {DAYS[1]}
+    assert verify_ledger(dataset.config).n_releases == 3
+    day = str(DAYS[0])
+    assert ask(published(dataset), first=day, last=day).table.height == 1

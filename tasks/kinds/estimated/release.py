@@ -24,16 +24,18 @@ from tasks.account.said_first import WHOLE_DAY
 from tasks.base.config import Config
 from tasks.base.errors import HexveilError
 from tasks.base.freed_memory import keep_freed_memory
-from tasks.base.logs import warn
+from tasks.base.logs import say, warn
 from tasks.kinds.estimated.asked_day import Known, asked_of
+from tasks.kinds.estimated.hindsight import hindsight_tables
 from tasks.kinds.estimated.laws import bin_counts, with_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of, public_day
-from tasks.kinds.estimated.states import known_before, remove_old_states, write_state
+from tasks.kinds.estimated.states import chain_before, known_before, remove_old_states, write_state
 from tasks.kinds.estimated.stored_questions import QUESTIONS, write_questions
 from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, target_of
 from tasks.kinds.kind import Drawing, Drawn
 from tasks.kinds.stored_plan import CELL
+from tasks.output_formats.hindsight import DATE, HINDSIGHT
 from tasks.output_formats.joint import AGAIN, JOINT, stated_day, stated_error
 
 log = logging.getLogger("hexveil.estimate")
@@ -63,10 +65,16 @@ def estimate_day(drawing: Drawing) -> Drawn:
     estimate, questions = ask(asking, values, drawing.random_bytes)
     together = loadings_of(estimate, day)
     tables = further_tables(plan.cells, questions, asked, estimate, together, config)
+    if not drawing.is_revision:
+        again = hindsight_tables(date, chain_before(date, names, entries, config), estimate, config)
+        if again:
+            days = again[HINDSIGHT][DATE].n_unique()
+            say(log, "the days of the week are estimated again, with what was learned since", days=days)
+        tables |= again
     before = {} if known.name is None else {"before": known.name}
     after = {} if drawing.is_revision else {"after": write_state(estimate.state, config)}
     stated = {
-        "kept": {QUESTIONS: write_questions(private_files.releases(config), questions)},
+        "kept": {QUESTIONS: write_questions(private_files.releases(config), questions, estimate.readings)},
         "states": before | after,
         **describe_questions(names, asked, known),
         **describe_joint(estimate, day, together, tables[JOINT], config),

@@ -17,6 +17,7 @@ from dpmath.estimate.errors import loadings_of
 from dpmath.estimate.questions import Questions
 from dpmath.estimate.state import MODEL, POINTS, State
 from dpmath.estimate.state_arrays import to_arrays
+from dpmath.estimate.taken import Reading
 from dpmath.estimate.view import View
 from dpmath.joint.loadings import Loadings
 from tasks.account import private_files
@@ -26,6 +27,7 @@ from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.provenance import code_hash
 from tasks.kinds.estimated.asked_day import Known
+from tasks.kinds.estimated.hindsight import hindsight_tables
 from tasks.kinds.estimated.laws import unlike_laws, without_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of
@@ -41,9 +43,11 @@ from tasks.kinds.estimated.states import (
     read_state,
     replayed,
 )
+from tasks.kinds.estimated.stored_questions import QUESTIONS, read_readings
 from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, support_of, target_of
 from tasks.kinds.stored_plan import StoredPlan
 from tasks.occupancy.cells import parents_of
+from tasks.output_formats.hindsight import DATE, HINDSIGHT
 from tasks.output_formats.joint import JOINT, JOINT_SHARES, says_another
 
 log = logging.getLogger("hexveil.verify")
@@ -72,7 +76,8 @@ class Replay:
             yield from _problems_of_another_model(entry, plan, config)
             return
         settings = config.with_settings(entry.settings)
-        known = self._known(entry, covariate_names(plan.cells), before, settings, config)
+        chain = chain_before(entry.date, covariate_names(plan.cells), before, settings)
+        known = self._known(entry, chain, config)
         again = estimate_again(entry, known, config)
         if entry.revision is None:
             self._after[entry.release_id] = again.estimate.state
@@ -94,6 +99,7 @@ class Replay:
         together = loadings_of(again.estimate, again.asked.day)
         yield from unlike_laws(table, again.estimate, again.asked, together.day, settings, TOLERANCE)
         yield from _unlike_further_tables(entry, plan, again, together, settings, config)
+        yield from _unlike_hindsight(entry, chain, again, config)
         if ("before" in entry.states) != (known.n_releases > 0):
             yield "the state before it is not that of what it learned from"
         if ("after" in entry.states) != (entry.revision is None):
@@ -101,10 +107,7 @@ class Replay:
         elif entry.revision is None and _has_another_state(entry, again, config):
             yield "the state after it does not follow from the noisy answers"
 
-    def _known(
-        self, entry: Release, covariates: list[str], before: Sequence[Entry], settings: Config, config: Config
-    ) -> Known:
-        chain = chain_before(entry.date, covariates, before, settings)
+    def _known(self, entry: Release, chain: list[Release], config: Config) -> Known:
         if not chain:
             return Known(None, None, 0, 1)
         state = self._after.get(chain[-1].release_id)
@@ -172,6 +175,35 @@ def _unlike_further_tables(
     for name, slack in (("joint_error", 0.015), (WHOLE_DAY, _OF_THE_WHOLE * span)):
         if _far(entry.stated[name], described[name], slack):
             yield f"{name} does not follow from the noisy answers"
+
+
+def _unlike_hindsight(entry: Release, chain: list[Release], again: Again, config: Config) -> Iterator[str]:
+    """Yield what of earlier days, as they are known with a release, and of how it read its sums, does not follow."""
+    folder, estimate = private_files.releases(config), again.estimate
+    readings = read_readings(folder, entry.kept[QUESTIONS])
+    if readings and not _read_alike(readings, estimate.readings):
+        yield "how its sums are read does not follow from the noisy answers"
+    made = {} if entry.revision is not None else hindsight_tables(entry.date, chain, estimate, config)
+    if made.keys() != entry.files.keys() & {HINDSIGHT}:
+        yield f"{HINDSIGHT} is missing, or is of a release that ends no week"
+        return
+    for name, expected in made.items():
+        found = private_files.read_frame(folder, entry.files[name])
+        tolerance = TOLERANCE * float(config.with_settings(entry.settings).value.span)
+        is_alike = found.schema == expected.schema and found[DATE].equals(expected[DATE])
+        if not is_alike or any(
+            says_another(expected.filter(pl.col(DATE) == date), found.filter(pl.col(DATE) == date), tolerance)
+            for date in expected[DATE].unique()
+        ):
+            yield f"{name} does not follow from the noisy answers"
+
+
+def _read_alike(one: Sequence[Reading], other: Sequence[Reading]) -> bool:
+    pairs = list(zip(one, other, strict=False))
+    fields = [(getattr(a, name), getattr(b, name)) for a, b in pairs for name in ("share", "noise", "error")]
+    return len(one) == len(other) and all(
+        np.shape(a) == np.shape(b) and np.allclose(a, b, TOLERANCE, TOLERANCE) for a, b in fields
+    )
 
 
 def _far(stated: dict[str, str], again: dict[str, str], slack: float) -> bool:

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
+
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.asked import Asked
+from dpmath.estimate.day import Day
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import answered, programme
 from dpmath.estimate.questions import Questions
@@ -128,14 +131,23 @@ def estimate_again(entry: Release, known: Known, config: Config) -> Again:
     Raises:
         LedgerBroken: A file is missing or changed.
     """
-    settings = config.with_settings(entry.settings)
-    plans = private_files.plans(config)
+    settings, _, occupancy, users, day = public_day_again(entry, config)
+    questions, losses = questions_again(entry, occupancy, users, config)
+    asked = asked_of(day, losses, known, settings)
+    return Again(asked, questions, losses, answered(programme(known.state, asked), questions))
+
+
+def public_day_again(entry: Release, config: Config) -> tuple[Config, pl.DataFrame, Occupancy, list[str], Day]:
+    """Return a release's settings, its cells, its occupancy array, the user of each of its numbers, and its day.
+
+    Raises:
+        LedgerBroken: A file of its plan is missing or changed.
+    """
+    settings, plans = config.with_settings(entry.settings), private_files.plans(config)
     stored = json.loads(private_files.read(plans, entry.plan))
     cells, pairs = (private_files.read_frame(plans, stored["files"][name]) for name in ("cells", "pairs"))
     occupancy, users = occupancy_of(cells, pairs)
-    questions, losses = questions_again(entry, occupancy, users, config)
-    asked = asked_of(public_day(entry.date, cells, occupancy, settings), losses, known, settings)
-    return Again(asked, questions, losses, answered(programme(known.state, asked), questions))
+    return settings, cells, occupancy, users, public_day(entry.date, cells, occupancy, settings)
 
 
 def questions_again(

@@ -22,14 +22,14 @@ def write_arrays(folder: Path, arrays: Arrays) -> str:
     return durable.write_named_by_hash(folder, buffer.getvalue())
 
 
-def read_arrays(folder: Path, name: str) -> Arrays:
-    """Return the arrays of a file.
+def read_arrays(folder: Path, name: str, begins: str = "") -> Arrays:
+    """Return the arrays of a file whose names begin so.
 
     Raises:
         LedgerBroken: The file is missing, or its content does not match its name.
     """
     with np.load(BytesIO(private_files.read(folder, name))) as stored:
-        return {name: _wide(stored[name]) for name in stored}
+        return {name: _wide(stored[name]) for name in stored if name.startswith(begins)}
 
 
 def _narrow(array: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ import numpy as np
 import pandera.polars as pa
 import polars as pl
 
-from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.areas import AREAS, HALF_WIDTH, Areas, areas_of_cells, averages
 from dpmath.estimate.asked import Asked
@@ -184,7 +183,6 @@ def measurement_frame(questions: Questions, asked: Asked, config: Config) -> pl.
             "n_records": np.bincount(row, occupancy.n_records).astype(np.int64).tolist(),
             "expected": _in_unit(centre, config).tolist(),
         }
-        scale = LOSS_UNITS / measurement.inverse_scale / RADIUS
         n_queries = len(answers)
         steps.append(
             pl.DataFrame(
@@ -192,7 +190,7 @@ def measurement_frame(questions: Questions, asked: Asked, config: Config) -> pl.
                     "step": [step] * n_queries,
                     "query": range(n_queries),
                     "noisy_sum": [int(answer) / RADIUS for answer in answers],
-                    "noise_sd": [scale if measurement.norm == "l2" else scale * float(np.sqrt(2))] * n_queries,
+                    "noise_sd": [measurement.deviation / RADIUS] * n_queries,
                     "weights": pl.Series(np.ascontiguousarray(weights.T)).arr.to_list(),
                     **{
                         name: [each if query == 0 else [] for query in range(n_queries)]
