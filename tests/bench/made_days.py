@@ -28,10 +28,12 @@ from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import programme, taken_again
 from dpmath.estimate.questions import PrivateDay, Questions
 from dpmath.estimate.state import POINTS, State
+from dpmath.estimate.typical import typical
 from dpmath.estimate.view import View
 from dpmath.joint.loadings import Loadings
 from tasks.answers.sums import Said, means_of, shares_of
 from tasks.base.config_calendar import Calendar
+from tasks.kinds.estimated.hindsight import WORTH
 from tasks.kinds.estimated.public_day import hexagon_positions
 from tasks.output_formats.hindsight import MOVED
 from tasks.output_formats.joint import joint_frame
@@ -155,6 +157,12 @@ class _Released:
     questions: Questions
     estimate: Estimate
 
+    def unsure(self, state: State) -> float:
+        """Return the variance of what lasts of its cells, a mean over records."""
+        day = self.asked.day
+        _, variance = typical(day, state, self.asked.covariates, day.kind)
+        return float(np.average(variance, weights=day.occupancy.cell_records))
+
     def known(self, later: Later | None) -> MadeDay:
         """Return it as it was released; after later days, as it is known with them."""
         day, estimate = self.asked.day, self.estimate
@@ -185,8 +193,10 @@ def made_days(city: City, epsilon: float, draw: int) -> Iterator[MadeDay]:
         week.append(_Released(cells, private, asked, questions, estimate))
         if date.weekday() == 6 or date == city.dates[-1]:
             *earlier, last = week
+            first = week[0]
+            is_worth = first.unsure(state) < WORTH * first.unsure(first.estimate.state)
             later = Later.after(state, float(np.mean(estimate.readings[-1].error)))
-            yield from (one.known(later if date.weekday() == 6 else None) for one in earlier)
+            yield from (one.known(later if date.weekday() == 6 and is_worth else None) for one in earlier)
             yield last.known(None)
             week = []
 

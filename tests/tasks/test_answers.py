@@ -22,15 +22,18 @@ from estimates import day, say_again, write_day
 from support import Dataset
 
 import hexveil
+from dpmath.joint.factors import Factors
+from dpmath.joint.loadings import Loadings
 from tasks.answers.answer import FALSE_DISCOVERIES, Answer
 from tasks.answers.ask import ask
 from tasks.answers.page import answer_page
 from tasks.answers.published import Published
-from tasks.answers.sums import Sums, chains_of, means_of, shares_of_days, together, with_link
+from tasks.answers.sums import Sums, chains_of, means_of, shares_of, shares_of_days, together, with_link
 from tasks.answers.times import hours_of, period_of, weekdays_of
 from tasks.base.errors import HexveilError
 from tasks.output_formats.geography import outline
-from tasks.output_formats.joint import JOINT
+from tasks.output_formats.hindsight import MOVED
+from tasks.output_formats.joint import JOINT, joint_frame
 
 ZONE = "Europe/Zurich"
 
@@ -503,3 +506,19 @@ def test_a_page_is_made_of_every_kind_of_area_and_of_changes(published: Path) ->
     many = pl.concat([few.table.head(1).with_columns(day=pl.lit(str(number))) for number in range(32)])
     with pytest.raises(HexveilError, match="at most 31 maps, and this answer 32"):
         answer_page(replace(few, table=many))
+
+
+def test_shares_move_with_means_that_were_learned_of_since() -> None:
+    none = np.zeros((2, 0))
+    nothing = Factors(np.arange(2), np.zeros(2, dtype=np.int64), none, none, none, none, np.zeros(2))
+    found = Loadings(nothing, nothing, 1.0, 1.0)
+    cells = pl.DataFrame(
+        {"h3_cell": ["871f83210ffffff", "871f83211ffffff"], "slot_start": [dt.datetime(2026, 3, 2, 8)] * 2}
+    )
+    n_records = pl.Series([1, 1])
+    joint = joint_frame(cells, {"n_records": n_records, "cell_mean": pl.Series([30.0, 40.0])}, found, 1.0)
+    since = joint.with_columns(pl.Series(MOVED, [2.0, -1.0]))
+    numbers = {"limit": [30.0, 30.0], "share_above": [0.5, 0.99], "by_mean": [0.02, -0.05]}
+    shares = joint_frame(cells, {name: pl.Series(each) for name, each in numbers.items()}, found, 1.0)
+    assert shares_of(joint, shares, 30.0).number.tolist() == [0.5, 0.99]
+    assert shares_of(since, shares, 30.0).number.tolist() == pytest.approx([0.54, 1.0])

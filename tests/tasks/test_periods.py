@@ -18,7 +18,10 @@ from tasks.answers.ask import ask
 from tasks.base import durable, frames
 from tasks.base.errors import LedgerBroken
 from tasks.kinds.estimated import release
+from tasks.kinds.estimated.asked_day import Known
+from tasks.kinds.estimated.hindsight import hindsight_tables
 from tasks.kinds.estimated.replay import Replay
+from tasks.kinds.estimated.states import estimate_again, replayed
 from tasks.kinds.estimated.stored_questions import write_questions
 from tasks.kinds.table import load_plan
 from tasks.output_formats.hindsight import HINDSIGHT
@@ -200,6 +203,15 @@ def test_another_table_is_found_though_every_hash_agrees(weeks: Dataset) -> None
     ):
         assert problems(changed) == [f"{HINDSIGHT} does not follow from the noisy answers"]
     assert problems(None) == [f"{HINDSIGHT} is missing, or is of a release that ends no week"]
+
+
+def test_a_week_that_is_known_about_as_well_as_before_stays_as_released(weeks: Dataset) -> None:
+    *chain, last = releases(ledger.read_entries(weeks.config))
+    known = Known(replayed(chain, weeks.config), None, len(chain), 1)
+    estimate = estimate_again(last, known, weeks.config).estimate
+    made = partial(hindsight_tables, last.date, chain, estimate, weeks.config)
+    assert made(worth=0.02) == {}
+    assert made().keys() == {HINDSIGHT}
 
 
 def test_releases_of_a_version_that_did_not_keep_readings_stay_as_they_are(

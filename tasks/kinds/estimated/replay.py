@@ -27,7 +27,7 @@ from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.provenance import code_hash
 from tasks.kinds.estimated.asked_day import Known
-from tasks.kinds.estimated.hindsight import hindsight_tables
+from tasks.kinds.estimated.hindsight import WORTH, hindsight_tables
 from tasks.kinds.estimated.laws import unlike_laws, without_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of
@@ -57,7 +57,7 @@ TOLERANCE = 1e-5
 _OF_THE_WHOLE = 1e-4
 """The same for the day's mean and its deviation, of which few digits are stated."""
 _NEAR = 1e-4
-"""A cell whose area departs by about the limit may be marked or not, as a share of the limit."""
+"""A cell whose area departs by about the limit may be marked or not, as a share of the limit; so for other limits."""
 _MOST_STATES = 4
 _NUMBERS = ("mean", "mean_sd", "mean_ci95_low", "mean_ci95_high", "typical_mean")
 
@@ -183,7 +183,9 @@ def _unlike_hindsight(entry: Release, chain: list[Release], again: Again, config
     readings = read_readings(folder, entry.kept[QUESTIONS])
     if readings and not _read_alike(readings, estimate.readings):
         yield "how its sums are read does not follow from the noisy answers"
-    made = {} if entry.revision is not None else hindsight_tables(entry.date, chain, estimate, config)
+    of_last = chain if entry.revision is None else []
+    worth = WORTH * (1 + _NEAR if HINDSIGHT in entry.files else 1 - _NEAR)
+    made = hindsight_tables(entry.date, of_last, estimate, config, worth)
     if made.keys() != entry.files.keys() & {HINDSIGHT}:
         yield f"{HINDSIGHT} is missing, or is of a release that ends no week"
         return

@@ -5,13 +5,13 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-
-import polars as pl
 
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.asked import Asked
-from dpmath.estimate.day import Day
+from dpmath.estimate.covariates import covariates
+from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import answered, programme
 from dpmath.estimate.questions import Questions
@@ -131,14 +131,36 @@ def estimate_again(entry: Release, known: Known, config: Config) -> Again:
     Raises:
         LedgerBroken: A file is missing or changed.
     """
-    settings, _, occupancy, users, day = public_day_again(entry, config)
-    questions, losses = questions_again(entry, occupancy, users, config)
-    asked = asked_of(day, losses, known, settings)
+    released = public_day_again(entry, config)
+    questions, losses = questions_again(entry, released.occupancy, released.users, config)
+    asked = asked_of(released.day, losses, known, released.settings)
     return Again(asked, questions, losses, answered(programme(known.state, asked), questions))
 
 
-def public_day_again(entry: Release, config: Config) -> tuple[Config, pl.DataFrame, Occupancy, list[str], Day]:
-    """Return a release's settings, its cells, its occupancy array, the user of each of its numbers, and its day.
+@dataclass(frozen=True)
+class PublicDay:
+    """What is public of a released day.
+
+    Attributes:
+        settings: The settings of its release.
+        occupancy: The occupancy array.
+        users: The user of each of its numbers.
+        day: The day.
+    """
+
+    settings: Config
+    occupancy: Occupancy
+    users: list[str]
+    day: Day
+
+    @cached_property
+    def covariates(self) -> FloatArray:
+        """The covariates of each cell, shape (G, n)."""
+        return covariates(self.day, self.settings.estimate.occupancy_covariates)
+
+
+def public_day_again(entry: Release, config: Config) -> PublicDay:
+    """Return what is public of a released day.
 
     Raises:
         LedgerBroken: A file of its plan is missing or changed.
@@ -147,7 +169,7 @@ def public_day_again(entry: Release, config: Config) -> tuple[Config, pl.DataFra
     stored = json.loads(private_files.read(plans, entry.plan))
     cells, pairs = (private_files.read_frame(plans, stored["files"][name]) for name in ("cells", "pairs"))
     occupancy, users = occupancy_of(cells, pairs)
-    return settings, cells, occupancy, users, public_day(entry.date, cells, occupancy, settings)
+    return PublicDay(settings, occupancy, users, public_day(entry.date, cells, occupancy, settings))
 
 
 def questions_again(
