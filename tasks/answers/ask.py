@@ -1,5 +1,7 @@
 """A question in the words of the command line, and of a notebook."""
 
+import datetime as dt
+from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -7,12 +9,15 @@ from typing import Any
 import polars as pl
 
 from tasks.answers.answer import Answer, answer
-from tasks.answers.places import Areas, EachHexagon, Everything, Hexagons, read_areas
+from tasks.answers.area_files import read_areas
+from tasks.answers.places import Areas, EachHexagon, Everything, Hexagons
 from tasks.answers.published import Published
 from tasks.answers.question import OF, Question
 from tasks.answers.times import PERIODS, date_of, hours_of, range_of, weekdays_of
 from tasks.base.errors import HexveilError
 from tasks.output_formats.joint import JOINT, JOINT_USERS
+
+Words = str | Iterable[object]
 
 
 def ask(
@@ -21,18 +26,20 @@ def ask(
     where: str | Path | None = None,
     name: str | None = None,
     width: float | None = None,
-    hexagons: str | None = None,
-    first: str | None = None,
-    last: str | None = None,
-    days: str = "mon-sun",
-    hours: str = "0-24",
-    by: str = "",
-    compare: str | None = None,
+    hexagons: Words | None = None,
+    first: str | dt.date | None = None,
+    last: str | dt.date | None = None,
+    days: Words = "mon-sun",
+    hours: Words | int = "0-24",
+    by: Words = "",
+    compare: str | Sequence[str | dt.date] | None = None,
     of: str = "",
     above: float | str | None = None,
     percentile: int | None = None,
 ) -> Answer:
     """Answer a question about areas and periods from published files alone. It costs nothing and reads nothing private.
+
+    Where commas may stand between words, a list of them will do.
 
     Args:
         published: The folder `published` of a storage, or its address.
@@ -45,7 +52,7 @@ def ask(
         days: Weekdays, as mon-fri or sat,sun.
         hours: Local hours, as 7-11, which ends at 11:00.
         by: What is answered apart: day, week or month, hour, and area (every hexagon), with commas between them.
-        compare: A period, as 2026-02-02:2026-02-08, that this one is compared with.
+        compare: A period, as 2026-02-02:2026-02-08 or its two days, that this one is compared with.
         of: What is asked for: mean, or n_users where presence is secret; nothing for means if there are any.
         above: A published limit: the share of records above it is asked for.
         percentile: From 1 to 99: between which published limits this percentile of records is.
@@ -56,6 +63,7 @@ def ask(
     Raises:
         HexveilError: The files cannot answer it, or it is no question.
     """
+    by, hexagons = _words(by), None if hexagons is None else _words(hexagons)
     wanted = [one.strip() for one in by.split(",") if one.strip()]
     periods = [one for one in wanted if one in PERIODS]
     unknown = [one for one in wanted if one not in (*PERIODS, "hour", "area")]
@@ -70,18 +78,33 @@ def ask(
     files = Published(str(published))
     question = Question(
         areas=_areas(where, name, width, hexagons, apart="area" in wanted),
-        first=None if first is None else date_of(str(first)),
-        last=None if last is None else date_of(str(last)),
-        weekdays=weekdays_of(days),
-        hours=hours_of(hours),
+        first=None if first is None else date_of(_day(first)),
+        last=None if last is None else date_of(_day(last)),
+        weekdays=weekdays_of(_words(days)),
+        hours=hours_of(_words(hours)),
         by=periods[0] if periods else None,
         by_hour="hour" in wanted,
-        compare=None if compare is None else range_of(compare),
+        compare=None
+        if compare is None
+        else range_of(compare if isinstance(compare, str) else ":".join(map(_day, compare))),
         above=None if above is None else _limit(above),
         percentile=percentile,
         of=of or ("n_users" if files.has(JOINT_USERS) and not files.has(JOINT) else "mean"),
     )
     return answer(files, question)
+
+
+def _words(given: object) -> str:
+    """Return what a notebook gives as a text of the command line."""
+    return ",".join(map(str, given)) if isinstance(given, Iterable) and not isinstance(given, str) else str(given)
+
+
+def _day(given: str | dt.date) -> str:
+    return str(given.date() if isinstance(given, dt.datetime) else given)
+
+
+def _period(given: str | Sequence[str | dt.date]) -> str:
+    return given if isinstance(given, str) else ":".join(map(_day, given))
 
 
 def ask_for_table(published: str | Path, **question: Any) -> pl.DataFrame:

@@ -25,6 +25,7 @@ import hexveil
 from dpmath.joint.factors import Factors
 from dpmath.joint.loadings import Loadings
 from tasks.answers.answer import FALSE_DISCOVERIES, Answer
+from tasks.answers.area_files import read_areas
 from tasks.answers.ask import ask
 from tasks.answers.page import answer_page
 from tasks.answers.published import Published
@@ -506,6 +507,47 @@ def test_a_page_is_made_of_every_kind_of_area_and_of_changes(published: Path) ->
     many = pl.concat([few.table.head(1).with_columns(day=pl.lit(str(number))) for number in range(32)])
     with pytest.raises(HexveilError, match="at most 31 maps, and this answer 32"):
         answer_page(replace(few, table=many))
+
+
+def test_a_notebook_may_give_lists_and_days(published: Path) -> None:
+    cells = sorted(joint(published, day(0))["h3_cell"].unique())[:2]
+    said = ask(published, hexagons=",".join(cells), hours="8,9", by="day,hour", first=str(day(1)), days="fri,sat")
+    given = ask(
+        published,
+        hexagons=cells,
+        hours=[8, 9],
+        by=["day", "hour"],
+        first=dt.datetime.combine(day(1), dt.time()),
+        days=["fri", "sat"],
+    )
+    assert given.table.equals(said.table)
+    assert said.table.height > 2
+    compared = ask(published, first=day(2), last=day(2), compare=[day(0), day(1)], hours=8).table
+    assert compared.equals(ask(published, first=str(day(2)), compare=f"{day(0)}:{day(1)}", hours="8").table)
+
+
+@pytest.mark.parametrize("cut", [True, False], ids=["cut at the meridian", "runs on past it"])
+def test_areas_over_the_180th_meridian_have_hexagons_of_both_sides(cut: bool, tmp_path: Path) -> None:
+    """As if longitudes were counted from 0 to 360."""
+    cells = sorted(h3.grid_disk(h3.latlng_to_cell(-16.5, 180.0, 6), 6))
+    whole, line = shapely.box(179.9, -16.7, 180.15, -16.3), shapely.LineString([(179.9999, -16.6), (179.9999, -16.4)])
+    parts = [shapely.box(179.9, -16.7, 180, -16.3), shapely.box(-180, -16.7, -179.85, -16.3)]
+    where = tmp_path / "areas.geojson"
+    shapes = {"area": shapely.MultiPolygon(parts) if cut else whole, "line": line}
+    geopandas.GeoDataFrame({"name": list(shapes)}, geometry=list(shapes.values()), crs=4326).to_file(where)
+    found = read_areas(where, None, 1000.0)
+    names, share = found.shares(cells)
+    rings = [[(degrees % 360, latitude) for degrees, latitude in outline(cell)] for cell in cells]
+    polygons = [shapely.Polygon(ring) for ring in rings]
+    expected = [polygon.intersection(whole).area / polygon.area for polygon in polygons]
+    of_area, of_line = share.toarray()[:, names.index("area")], share.toarray()[:, names.index("line")]
+    assert of_area == pytest.approx(np.array(expected), abs=1e-6)
+    sides = np.array([h3.cell_to_latlng(cell)[1] > 0 for cell in cells])
+    assert of_area[sides].sum() > 5
+    assert of_area[~sides].sum() > 5
+    assert of_line[sides].sum() > 0.1
+    assert of_line[~sides].sum() > 0.1
+    assert found.n_hexagons("area", 6) == pytest.approx(of_area.sum(), rel=0.02)
 
 
 def test_shares_move_with_means_that_were_learned_of_since() -> None:

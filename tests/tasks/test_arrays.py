@@ -46,7 +46,7 @@ def test_arrays_are_read_back_as_they_were(tmp_path_factory: pytest.TempPathFact
 def test_a_spread_is_read_back_and_costs_the_same(tmp_path: Path) -> None:
     alone = Occupancy(np.array([0]), np.array([0]), np.array([3]), 1, 1)
     asked = Spread(BoundedSums(np.array([[1 << 19]]), 12345, "l2"), 100, 700_000)
-    name = write_questions(tmp_path, [(asked, np.array([5], dtype=object))])
+    name = write_questions(tmp_path, [(asked, np.array([5], dtype=object))], ())
     [(found, answers)] = read_questions(tmp_path, name, alone, 100, "l2")
     assert isinstance(found, Spread)
     assert (found.centre, found.value_range, answers.tolist()) == (700_000, 100, [5])

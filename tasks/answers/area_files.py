@@ -1,0 +1,128 @@
+"""Reads the areas of a file: districts, or corridors along lines, in GeoJSON or GeoParquet."""
+
+import json
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import shapely
+from shapely.affinity import scale
+from shapely.geometry.base import BaseGeometry
+
+from tasks.answers.places import BOTH_SIDES, Outlines
+from tasks.base.errors import HexveilError
+
+_METRES_A_DEGREE = 111_195.0
+_WGS_84 = {("OGC", "CRS84"), ("EPSG", "4326")}
+
+
+def read_areas(path: Path, name: str | None, width: float | None) -> Outlines:
+    """Return the areas of a file. Areas of one name are one area.
+
+    Args:
+        path: A GeoJSON or GeoParquet file, in longitude and latitude.
+        name: The property that names areas; None for `name`, or the first text that no two share, or their number.
+        width: How wide the corridor along a line is, and the circle around a point, in metres.
+
+    Raises:
+        HexveilError: The file cannot be used.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise HexveilError(f"cannot read {path}: {error.strerror}") from None
+    return areas_of(content, path, name, width)
+
+
+def areas_of(content: bytes, path: Path, name: str | None = None, width: float | None = None) -> Outlines:
+    """Return the areas of the content of a file; see ``read_areas``."""
+    rows = _of_geoparquet(content, path) if content[:4] == b"PAR1" else _of_geojson(content, path)
+    rows = [(geometry, properties) for geometry, properties in rows if not geometry.is_empty]
+    if not rows:
+        raise HexveilError(f"{path} has no areas")
+    parts = [part for geometry, _ in rows for part in getattr(geometry, "geoms", [geometry])]
+    west, south, east, north = np.array([part.bounds for part in parts if not part.is_empty]).T
+    farthest = 180 + BOTH_SIDES  # an area over the 180th meridian may run on past it; what is no number is not below
+    if not (
+        min(west) >= -farthest and max(east) <= farthest and min(south) >= -90 and max(north) <= 90
+    ):  # or no number
+        raise HexveilError(f"{path} is not in longitude and latitude, in degrees; convert it first")
+    if max(east - west) > 180:
+        raise HexveilError(f"{path} has an area wider than half the world; cut it at the 180th meridian")
+    latitude = float(np.mean([geometry.representative_point().y for geometry, _ in rows]))
+    squeeze = float(np.cos(np.radians(latitude)))
+    key = _naming(rows, name, path)
+    named: dict[str, list[BaseGeometry]] = {}
+    for number, (geometry, properties) in enumerate(rows, 1):
+        pieces = _widened(shapely.make_valid(geometry), width, path)
+        of_area = str(properties[key]) if key else f"area {number}"
+        if of_area.encode(errors="ignore").decode() != of_area:
+            raise HexveilError(f"{path}: the name of area {number} is no text that can be written")
+        squeezed = [shapely.make_valid(scale(part, squeeze, 1.0, origin=(0, 0))) for part in pieces]
+        named.setdefault(of_area, []).extend(squeezed)
+    return Outlines({one: shapely.union_all(shapes) for one, shapes in named.items()}, squeeze)
+
+
+def _widened(geometry: BaseGeometry, width: float | None, path: Path) -> list[BaseGeometry]:
+    """Return the parts of an area; lines and points among them have the width, or are left out if there is none."""
+    parts = [part if part.area else _buffered(part, width) for part in getattr(geometry, "geoms", [geometry])]
+    found = [part for part in parts if part is not None]
+    if not found:
+        raise HexveilError(f"{path} has lines or points, no areas: say how wide they are with --width METRES")
+    return found
+
+
+def _buffered(part: BaseGeometry, width: float | None) -> BaseGeometry | None:
+    if width is None:
+        return None
+    squeeze = float(np.cos(np.radians(part.representative_point().y)))
+    wide = scale(part, squeeze, 1.0, origin=(0, 0)).buffer(width / 2 / _METRES_A_DEGREE)
+    return scale(wide, 1 / squeeze, 1.0, origin=(0, 0))
+
+
+def _naming(rows: list[tuple[BaseGeometry, dict[str, Any]]], name: str | None, path: Path) -> str | None:
+    """Return the property that names areas; None if they are numbered."""
+    of_all = [key for key in rows[0][1] if all(properties.get(key) is not None for _, properties in rows)]
+    if name is not None:
+        if name not in of_all:
+            raise HexveilError(
+                f"not every area of {path} has the property {name}; all have {', '.join(of_all) or 'none'}"
+            )
+        return name
+    told_apart = [key for key in of_all if len({str(properties[key]) for _, properties in rows}) == len(rows)]
+    texts = [key for key in told_apart if isinstance(rows[0][1][key], str)]
+    return next((key for key in of_all if key.lower() == "name"), texts[0] if texts else None)
+
+
+def _of_geojson(content: bytes, path: Path) -> list[tuple[BaseGeometry, dict[str, Any]]]:
+    try:
+        document = json.loads(content)
+        features = document["features"] if document["type"] == "FeatureCollection" else [document]
+        return [
+            (shapely.geometry.shape(one.get("geometry", one)), dict(one.get("properties") or {}))
+            for one in features
+            if one.get("geometry", one) is not None
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError, shapely.errors.ShapelyError):
+        raise HexveilError(f"{path} is neither GeoJSON nor GeoParquet with areas") from None
+
+
+def _of_geoparquet(content: bytes, path: Path) -> list[tuple[BaseGeometry, dict[str, Any]]]:
+    try:
+        table = pq.read_table(BytesIO(content))
+        geo = json.loads((table.schema.metadata or {})[b"geo"])
+        column = geo["primary_column"]
+        crs = geo["columns"][column].get("crs", {"id": {"authority": "OGC", "code": "CRS84"}})
+        if crs is None or (crs["id"]["authority"], str(crs["id"]["code"])) not in _WGS_84:
+            raise HexveilError(f"{path} is not in longitude and latitude (WGS 84); convert it first")
+        shapes = shapely.from_wkb(table[column].to_pylist())
+        return [
+            (shape, {key: value for key, value in row.items() if key != column})
+            for shape, row in zip(shapes, table.to_pylist(), strict=True)
+            if shape is not None
+        ]
+    except (KeyError, TypeError, ValueError, pa.ArrowException, shapely.errors.ShapelyError):
+        raise HexveilError(f"{path} is no GeoParquet with areas") from None
