@@ -1,7 +1,7 @@
 """The estimate of a day and the next state from noisy sums: one linear-Gaussian solve. All of it is post-processing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -13,7 +13,7 @@ from dpmath.estimate.rows import Rows
 from dpmath.estimate.scaled import scales_after, shocks_after
 from dpmath.estimate.scales import Scales
 from dpmath.estimate.state import POINTS, State
-from dpmath.estimate.taken import Design, Reading, Taken
+from dpmath.estimate.taken import Design, Read, Taken
 from dpmath.estimate.told import Known, Told, Turned
 from dpmath.estimate.view import View
 from dpmath.joint.errors import LEAST_VARIANCE
@@ -69,7 +69,7 @@ class Estimate:
         alike_variance: How much of it all residuals of a user have in common, shape (P,).
         residual_part: How much of the variance is that of the pairs' residuals, shape (G,).
         joint: How the errors of cells go together.
-        readings: How each of the day's measurements was read, in their order.
+        read: How the day's sums were read.
     """
 
     view: View
@@ -81,7 +81,7 @@ class Estimate:
     alike_variance: FloatArray
     residual_part: FloatArray
     joint: Joint
-    readings: tuple[Reading, ...] = ()
+    read: Read = field(default_factory=Read)
 
 
 def told_by(view: View, taken: Sequence[Taken]) -> Told:
@@ -161,8 +161,9 @@ def estimated(view: View, taken: Sequence[Taken]) -> Estimate:
     off = wide.mean - mean
     joint = replace(wide.joint, off=np.column_stack([wide.joint.off, off]))
     variance = wide.variance + off**2
-    state = expected.state.with_told(kept)
-    return replace(wide, view=replace(expected, today=today), mean=mean, variance=variance, state=state, joint=joint)
+    state, read = expected.state.with_told(kept), Read(shocks=shocks * np.array([view.odd, 1.0]))
+    expected = replace(expected, today=today)
+    return replace(wide, view=expected, mean=mean, variance=variance, state=state, joint=joint, read=read)
 
 
 def _with_scales(view: View, told: Told, scales: Scales, shocks: FloatArray) -> tuple[View, Told]:

@@ -26,7 +26,7 @@ from dpmath.estimate.questions import (
     Spread,
 )
 from dpmath.estimate.state import POINTS, State, first_state
-from dpmath.estimate.taken import Design, Reading, Taken
+from dpmath.estimate.taken import Design, Read, Reading, Taken
 from dpmath.estimate.view import View, scale_of
 
 LEVELS = ("level", "level again")
@@ -47,8 +47,8 @@ def programme(state: State | None, asked: Asked) -> Asking:
     earlier: list[Taken] = []
     readings: list[Reading] = []
     if state is None:
-        view, coarse, reading = yield from _measured(_seen((yield from _begun(asked)), asked), asked, "coarse")
-        state, readings = estimated(view, [coarse]).state, [reading]
+        view, coarse, _ = yield from _measured(_seen((yield from _begun(asked)), asked), asked, "coarse")
+        state = estimated(view, [coarse]).state
         view = _seen(replace(state, shrink=shrinkage.of_other_questions(view.state.shrink)), asked)
     else:
         view = _seen(state.later(asked.n_days).with_hexagons(asked.day), asked)
@@ -62,7 +62,7 @@ def programme(state: State | None, asked: Asked) -> Asking:
     _, unknown = view.state.shrink
     view, last, reading = yield from _measured(view, asked, "map")
     found = yield from checked(estimated(view, [*earlier, last]), asked)
-    found = replace(found, readings=(*readings, reading))
+    found = replace(found, read=replace(found.read, readings=(*readings, reading)))
     # as far as lengths were told, they were by what was expected; what has been learned since changes that
     told = max(0.0, 1 - found.state.shrink[1] / unknown)
     now = np.clip(view.strata.values(found.mean, found.view.today.mean), 0.0, POINTS)
@@ -203,22 +203,23 @@ def _taken(view: View, measurement: Measurement, done: Design, answers: ExactInt
     return Taken(done, sums + expected, reading.noise * measurement.deviation / RADIUS, expected, reading.error)
 
 
-def taken_again(view: View, questions: Questions, readings: Sequence[Reading]) -> list[Taken]:
-    """Return the sums of a day that was released, from its questions and noisy answers.
+def taken_again(view: View, questions: Questions, read: Read) -> list[Taken]:
+    """Return the sums that a released day was estimated from, from its questions and noisy answers.
 
     Args:
         view: The day, as any state with its functions and centre expects it.
         questions: Each question as it was asked, and its noisy answers, in their order.
-        readings: How each of its measurements was read: ``Estimate.readings``.
+        read: How they were read.
 
     Raises:
-        ValueError: There are too few or too many of them.
+        ValueError: There are too few of them.
 
     Source:
         HV-E4.
     """
     asked = [(*_as_asked(one), answers) for one, answers in questions if type(one) is Measured]
-    return [_taken(view, *one, reading) for one, reading in zip(asked, readings, strict=True)]
+    last = asked[max(0, len(asked) - len(read.readings)) :]
+    return [_taken(view, *one, reading) for one, reading in zip(last, read.readings, strict=True)]
 
 
 def answered(asking: Asking, answers: Questions) -> Estimate:

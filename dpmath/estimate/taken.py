@@ -57,3 +57,21 @@ class Reading:
     share: FloatArray | float
     noise: float
     error: FloatArray | float
+
+
+@dataclass(frozen=True)
+class Read:
+    """How the sums that a day was estimated from were read.
+
+    Attributes:
+        readings: How each measurement was, in their order; of a first day, which begins with a coarse one, the last.
+        shocks: What the variances of the day's mean, and of what else it differs by, are times those of other days.
+    """
+
+    readings: tuple[Reading, ...] = ()
+    shocks: FloatArray = field(default_factory=lambda: np.ones(2))
+
+    @property
+    def cut(self) -> float:
+        """By which part the last sums may be off, for what the balls cut off."""
+        return float(np.mean(self.readings[-1].error))

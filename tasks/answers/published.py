@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from io import BytesIO
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,7 +19,7 @@ import polars as pl
 from tasks.base.errors import HexveilError
 from tasks.base.progress import progress
 from tasks.base.storage import MANIFEST, PACKAGE
-from tasks.output_formats.hindsight import HINDSIGHT, holder_of, of_day
+from tasks.output_formats.hindsight import day_of
 from tasks.output_formats.joint import JOINT
 
 _AT_ONCE = 8
@@ -55,12 +54,9 @@ class Published:
         Raises:
             HexveilError: A day has none, or it cannot be read or is damaged.
         """
-        released, later = self._files_of(dates, JOINT), self._named(HINDSIGHT)
-        holders = [holder_of(date, later) for date in dates]
-        names = [own if one is None else later[one] for own, one in zip(released, holders, strict=True)]
-        for date, own, one, table in zip(dates, released, holders, self._tables(names), strict=True):
-            known = table if one is None else of_day(table, date)
-            yield next(self._tables([own])) if known is None else known
+        later = {day: path for path in self._files if (day := day_of(path.rpartition("/")[2]))}
+        released = zip(dates, self._files_of(dates, JOINT), strict=True)
+        return self._tables([later.get(date, own) for date, own in released])
 
     def _files_of(self, dates: list[dt.date], name: str) -> list[str]:
         found = self._named(name)
@@ -73,21 +69,16 @@ class Published:
         return [found[date] for date in dates]
 
     def _tables(self, names: list[str]) -> Iterator[pl.DataFrame]:
-        """Yield the tables of some files, some ahead; one that is asked for several times in a row is read once."""
-        once = [name for name, _ in groupby(names)]
         with ThreadPoolExecutor(_AT_ONCE) as readers:
-            waiting = deque(readers.submit(self._read, name) for name in once[:_AT_ONCE])
-            contents = iter(progress(once, "reading days"))
-            for number, (name, same) in enumerate(groupby(names), _AT_ONCE):
-                next(contents)
+            waiting = deque(readers.submit(self._read, name) for name in names[:_AT_ONCE])
+            for number, name in enumerate(progress(names, "reading days"), _AT_ONCE):
                 content = waiting.popleft().result()
-                if number < len(once):
-                    waiting.append(readers.submit(self._read, once[number]))
+                if number < len(names):
+                    waiting.append(readers.submit(self._read, names[number]))
                 try:
-                    table = pl.read_parquet(BytesIO(content), hive_partitioning=False)
+                    yield pl.read_parquet(BytesIO(content), hive_partitioning=False)
                 except pl.exceptions.PolarsError:
                     raise HexveilError(f"{name} of {self.place} is damaged") from None
-                yield from (table for _ in same)
 
     @cached_property
     def dates(self) -> list[dt.date]:

@@ -33,7 +33,8 @@ class Said:
         lasting: Their covariance with the errors of the same cells on any day before.
         are_users: Whether they are numbers of users, which add up, and no means.
         chain: Which chain the day's estimate is of: those of different chains learned nothing from each other.
-        again: By what ``lasting`` is larger if users come again and differ from others as they did before.
+        again: By what ``lasting`` is larger if users come again and differ from others as they did before; None if the
+            table does not say: the day's manifest does.
     """
 
     cells: pl.DataFrame
@@ -42,12 +43,16 @@ class Said:
     lasting: Factors
     are_users: bool = False
     chain: int = 0
-    again: float = 1.0
+    again: float | None = None
 
 
 def means_of(joint: pl.DataFrame) -> Said:
     """Return the means that a day's joint table says."""
-    return Said(joint, joint["cell_mean"].to_numpy(), *factors_of(joint))
+    return Said(joint, joint["cell_mean"].to_numpy(), *factors_of(joint), again=_again(joint))
+
+
+def _again(joint: pl.DataFrame) -> float | None:
+    return float(joint[AGAIN][0]) if AGAIN in joint.columns else None
 
 
 def users_of(joint: pl.DataFrame) -> Said:
@@ -73,7 +78,8 @@ def shares_of(joint: pl.DataFrame, shares: pl.DataFrame, limit: float) -> Said:
     share = of_limit["share_above"].to_numpy()
     if MOVED in joint.columns:
         share = np.clip(share + by_mean * joint[MOVED].to_numpy(), 0.0, 1.0)
-    return Said(joint.select("h3_cell", "slot_start", "n_records"), share, day, lasting)
+    cells = joint.select("h3_cell", "slot_start", "n_records")
+    return Said(cells, share, day, lasting, again=_again(joint))
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,10 @@ class Reader:
             np.bincount(where[1], minlength=len(labels))[used],
         )
         rows = zip(used, zip(*numbers, strict=True), strict=True)
-        return {labels[place]: Sums(*row, chain=said.chain, again=said.again) for place, row in rows}
+        return {
+            labels[place]: Sums(*row, chain=said.chain, again=1.0 if said.again is None else said.again)
+            for place, row in rows
+        }
 
     def _hours(self, slots: pl.Series) -> tuple[list[int | None], IntArray]:
         """Return the hours that are answered apart, and which of them each cell is in; -1 for one not asked about."""
@@ -221,7 +230,7 @@ def with_link(said: Said, chain: int, stated: Mapping[str, Any]) -> Said:
     """
     error = stated.get("joint_error", {})
     try:
-        again = float(error.get(AGAIN, 1))
+        again = float(error.get(AGAIN, 1)) if said.again is None else said.again
     except (AttributeError, TypeError, ValueError):
         again = math.nan
     if not 1 <= again < math.inf:

@@ -10,6 +10,7 @@ import polars as pl
 
 from tasks.base.durable import canonical_json, sha256
 from tasks.output_formats.catalogue import Format, medium_of
+from tasks.output_formats.hindsight import day_of
 from tasks.output_formats.publication import Publication, PublishedRelease
 
 _TABLE = "statistics.csv"
@@ -86,7 +87,7 @@ def _resource(release: PublishedRelease, name: str, formats: Sequence[Format[Any
     }
     if name == _TABLE and release.fields:
         described |= {"profile": "tabular-data-resource", "encoding": "utf-8", "schema": schema_name(release.fields)}
-    if name in _WITH_LISTS:
+    if name in _WITH_LISTS or day_of(name):
         described["type"] = "file"
     return described
 

@@ -26,7 +26,7 @@ from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.storage import MANIFEST, TABLE
 from tasks.output_formats.catalogue import csv_bytes
-from tasks.output_formats.hindsight import HINDSIGHT, holder_of, of_day
+from tasks.output_formats.hindsight import day_of, hindsight_of
 from tasks.output_formats.joint import JOINT
 from tasks.release.zones import OUTLINES, ZONES, outlines_of, same_zones
 
@@ -140,14 +140,14 @@ def _of_period(kind: str, name: str, days: dict[dt.date, Release]) -> tuple[list
 
 def _holders(some: list[Release], days: dict[dt.date, Release]) -> dict[dt.date, Release]:
     """Return the release that says of some days what was learned of them when their week was over, where one does."""
-    holders = {date for date, one in days.items() if HINDSIGHT in one.files}
-    found = {one.date: holder_of(one.date, holders) for one in some}
-    return {date: days[holder] for date, holder in found.items() if holder is not None}
+    holders = {date: one for one in days.values() for name in one.files if (date := day_of(name))}
+    return {one.date: holders[one.date] for one in some if one.date in holders}
 
 
 def _made_from(here: list[Release], before: list[Release], holders: dict[dt.date, Release]) -> dict[str, str]:
     of_days = {f"{folder_name(one.date, None)}/{JOINT}": one.files[JOINT] for one in [*before, *here]}
-    of_days |= {f"{folder_name(one.date, None)}/{HINDSIGHT}": one.files[HINDSIGHT] for one in holders.values()}
+    for date, one in holders.items():
+        of_days[f"{folder_name(one.date, None)}/{hindsight_of(date)}"] = one.files[hindsight_of(date)]
     zoned = _zoned(here)
     return of_days | ({f"{folder_name(zoned.date, None)}/{OUTLINES}": zoned.files[OUTLINES]} if zoned else {})
 
@@ -223,14 +223,10 @@ def _with_changes(table: pl.DataFrame) -> pl.DataFrame:
 
 def _joints(some: list[Release], holders: dict[dt.date, Release], config: Config) -> Iterator[pl.DataFrame]:
     """Yield the joint table of each of some days, as known when its week was over, if a release says so."""
-    folder, last, table = private_files.releases(config), None, pl.DataFrame()
     for one in some:
-        known, holder = None, holders.get(one.date)
-        if holder is not None:
-            if holder is not last:
-                last, table = holder, private_files.read_frame(folder, holder.files[HINDSIGHT])
-            known = of_day(table, one.date)
-        yield private_files.read_frame(folder, one.files[JOINT]) if known is None else known
+        holder = holders.get(one.date)
+        name = one.files[JOINT] if holder is None else holder.files[hindsight_of(one.date)]
+        yield private_files.read_frame(private_files.releases(config), name)
 
 
 def _read(areas: Areas, release: Release, joint: pl.DataFrame, chain: int, config: Config) -> dict[Label, Sums]:

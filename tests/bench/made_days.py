@@ -28,12 +28,11 @@ from dpmath.estimate.posterior import Estimate
 from dpmath.estimate.programme import programme, taken_again
 from dpmath.estimate.questions import PrivateDay, Questions
 from dpmath.estimate.state import POINTS, State
-from dpmath.estimate.typical import typical
 from dpmath.estimate.view import View
 from dpmath.joint.loadings import Loadings
 from tasks.answers.sums import Said, means_of, shares_of
 from tasks.base.config_calendar import Calendar
-from tasks.kinds.estimated.hindsight import WORTH
+from tasks.kinds.estimated.hindsight import LEARNING
 from tasks.kinds.estimated.public_day import hexagon_positions
 from tasks.output_formats.hindsight import MOVED
 from tasks.output_formats.joint import joint_frame
@@ -157,12 +156,6 @@ class _Released:
     questions: Questions
     estimate: Estimate
 
-    def unsure(self, state: State) -> float:
-        """Return the variance of what lasts of its cells, a mean over records."""
-        day = self.asked.day
-        _, variance = typical(day, state, self.asked.covariates, day.kind)
-        return float(np.average(variance, weights=day.occupancy.cell_records))
-
     def known(self, later: Later | None) -> MadeDay:
         """Return it as it was released; after later days, as it is known with them."""
         day, estimate = self.asked.day, self.estimate
@@ -170,7 +163,8 @@ class _Released:
         if later is not None:
             covariates = self.asked.covariates
             view = View.of(day, later.state, covariates)
-            found = hindsight(day, taken_again(view, self.questions, estimate.readings), later, covariates)
+            taken = taken_again(view, self.questions, estimate.read)
+            found = hindsight(day, taken, estimate.read.shocks, later, covariates)
             mean, together = found.mean, found.together
         return _as_published(self, mean, together)
 
@@ -185,6 +179,7 @@ def made_days(city: City, epsilon: float, draw: int) -> Iterator[MadeDay]:
     """
     rng, state = np.random.default_rng([draw, 4]), None
     week: list[_Released] = []
+    n_learned = 0
     for date in city.dates:
         cells, day, private = _of_records(city.records(draw, date), date, city)
         asked = _asked(day, state, epsilon, city.limits)
@@ -193,10 +188,9 @@ def made_days(city: City, epsilon: float, draw: int) -> Iterator[MadeDay]:
         week.append(_Released(cells, private, asked, questions, estimate))
         if date.weekday() == 6 or date == city.dates[-1]:
             *earlier, last = week
-            first = week[0]
-            is_worth = first.unsure(state) < WORTH * first.unsure(first.estimate.state)
-            later = Later.after(state, float(np.mean(estimate.readings[-1].error)))
-            yield from (one.known(later if date.weekday() == 6 and is_worth else None) for one in earlier)
+            later = Later.after(state, estimate.read.cut) if date.weekday() == 6 and n_learned < LEARNING else None
+            n_learned += len(week)
+            yield from (one.known(later) for one in earlier)
             yield last.known(None)
             week = []
 
@@ -269,7 +263,7 @@ def _as_published(one: _Released, mean: FloatArray, known: Loadings | None) -> M
         numbers = {"limit": np.full(cells.height, limit), "share_above": found.above, "by_mean": found.by_mean}
         said.append(shares_of(joint, joint_frame(cells, numbers, found.apart, 1.0), limit))
         truth.append(_true_shares(occupancy, private, limit))
-    return MadeDay([replace(each, again=together.again) for each in said], truth)
+    return MadeDay([replace(each, again=(known or together).again) for each in said], truth)
 
 
 def _seen(estimate: Estimate, day: Day) -> Seen:

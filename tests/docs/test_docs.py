@@ -287,7 +287,7 @@ def test_every_published_file_is_documented() -> None:
     )
     described = [name for names in re.findall(r"^\| (`[^|]*`) \|", section, re.MULTILINE) for name in names.split(", ")]
     further = [
-        "hindsight.parquet",
+        "hindsight-YYYY-MM-DD.parquet",
         "joint.parquet",
         "joint_shares.parquet",
         "manifest.json",

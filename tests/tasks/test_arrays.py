@@ -13,6 +13,7 @@ from dpmath.core.currency import Concentrated
 from dpmath.core.occupancy import Occupancy
 from dpmath.estimate.bounded_sums import BoundedSums
 from dpmath.estimate.questions import Spread
+from dpmath.estimate.taken import Read
 from tasks.base.errors import LedgerBroken
 from tasks.kinds.estimated.stored_arrays import Arrays, read_arrays, write_arrays
 from tasks.kinds.estimated.stored_questions import read_questions, write_questions
@@ -46,7 +47,7 @@ def test_arrays_are_read_back_as_they_were(tmp_path_factory: pytest.TempPathFact
 def test_a_spread_is_read_back_and_costs_the_same(tmp_path: Path) -> None:
     alone = Occupancy(np.array([0]), np.array([0]), np.array([3]), 1, 1)
     asked = Spread(BoundedSums(np.array([[1 << 19]]), 12345, "l2"), 100, 700_000)
-    name = write_questions(tmp_path, [(asked, np.array([5], dtype=object))], ())
+    name = write_questions(tmp_path, [(asked, np.array([5], dtype=object))], Read())
     [(found, answers)] = read_questions(tmp_path, name, alone, 100, "l2")
     assert isinstance(found, Spread)
     assert (found.centre, found.value_range, answers.tolist()) == (700_000, 100, [5])

@@ -17,15 +17,13 @@ from tasks.account.chain import releases
 from tasks.answers.ask import ask
 from tasks.base import durable, frames
 from tasks.base.errors import LedgerBroken
-from tasks.kinds.estimated import release
-from tasks.kinds.estimated.asked_day import Known
-from tasks.kinds.estimated.hindsight import hindsight_tables
+from tasks.kinds.estimated import release, stored_questions
+from tasks.kinds.estimated.hindsight import LEARNING, days_of_the_week
 from tasks.kinds.estimated.replay import Replay
-from tasks.kinds.estimated.states import estimate_again, replayed
-from tasks.kinds.estimated.stored_questions import write_questions
+from tasks.kinds.estimated.stored_arrays import Arrays, write_arrays
 from tasks.kinds.table import load_plan
-from tasks.output_formats.hindsight import HINDSIGHT
-from tasks.output_formats.joint import JOINT, factors_of
+from tasks.output_formats.hindsight import day_of, hindsight_of
+from tasks.output_formats.joint import JOINT
 from tasks.release import publish
 from tasks.release.periods import write_periods
 from tasks.upkeep.verify import verify_ledger
@@ -141,24 +139,41 @@ def test_a_crash_before_the_period_is_written_is_mended_by_running_the_day_again
 
 
 def hindsight(dataset: Dataset, date: dt.date) -> pl.DataFrame:
-    return pl.read_parquet(published(dataset) / f"date={date}" / HINDSIGHT, hive_partitioning=False)
+    """Return the table of a day that a later release has."""
+    (path,) = published(dataset).glob(f"date=*/{hindsight_of(date)}")
+    return pl.read_parquet(path, hive_partitioning=False)
+
+
+def holders(dataset: Dataset) -> dict[dt.date, list[dt.date]]:
+    """Return of which days each release has such a table."""
+    found: dict[dt.date, list[dt.date]] = {}
+    for one in releases(ledger.read_entries(dataset.config)):
+        days = sorted(day for name in one.files if (day := day_of(name)))
+        found |= {one.date: days} if days else {}
+    return found
 
 
 def test_a_week_that_is_over_is_known_with_the_sums_of_all_its_days(weeks: Dataset) -> None:
     """The week ends on the last day of the fixture, and the one before it on the third."""
-    holders = sorted(path.parent.name for path in published(weeks).glob(f"date=*/{HINDSIGHT}"))
-    assert holders == [f"date={DAYS[2]}", f"date={DAYS[6]}"]
-    table = hindsight(weeks, DAYS[6])
-    assert sorted(set(table["date"])) == DAYS[3:6]
-    assert sorted(set(hindsight(weeks, DAYS[2])["date"])) == DAYS[:2]
+    assert holders(weeks) == {DAYS[2]: DAYS[:2], DAYS[6]: DAYS[3:6]}
     joint = pl.read_parquet(published(weeks) / f"date={DAYS[3]}" / JOINT, hive_partitioning=False)
-    here = table.filter(pl.col("date") == DAYS[3])
+    here = hindsight(weeks, DAYS[3])
     keys = ["h3_cell", "slot_start", "n_records"]
     assert here.select(keys).equals(joint.select(keys))
     assert here["moved"].to_numpy() == pytest.approx((here["cell_mean"] - joint["cell_mean"]).to_numpy(), abs=1e-9)
-    assert np.abs(here["moved"].to_numpy()).max() > 0.1
-    released, known = (factors_of(one)[0].diagonal for one in (joint, here))
-    assert known.mean() < released.mean()
+    assert np.abs(here["moved"].to_numpy()).max() > 0
+    assert here["again"].n_unique() == 1
+    assert here["again"][0] >= 1
+    package = json.loads((published(weeks) / "datapackage.json").read_text())
+    (described,) = [one for one in package["resources"] if one["path"].endswith(hindsight_of(DAYS[3]))]
+    assert described["type"] == "file"
+
+
+def test_later_weeks_stay_as_released(weeks: Dataset) -> None:
+    *chain, last = releases(ledger.read_entries(weeks.config))
+    assert [one.entry.date for one in days_of_the_week(last.date, chain, weeks.config)] == DAYS[3:6]
+    many = [*chain[:1] * (LEARNING - 4), *chain[1:]]
+    assert [one.entry.date for one in days_of_the_week(last.date, many, weeks.config)] == DAYS[3:5]
 
 
 def mean_of(joint: pl.DataFrame) -> float:
@@ -166,8 +181,7 @@ def mean_of(joint: pl.DataFrame) -> float:
 
 
 def test_ask_answers_with_what_is_known_at_the_end_of_the_week(weeks: Dataset) -> None:
-    of_table = hindsight(weeks, DAYS[6]).filter(pl.col("date") == DAYS[4])
-    expected = mean_of(of_table)
+    expected = mean_of(hindsight(weeks, DAYS[4]))
     day = str(DAYS[4])
     assert ask(published(weeks), first=day, last=day).table["mean"][0] == pytest.approx(expected)
     last = pl.read_parquet(published(weeks) / f"date={DAYS[6]}" / JOINT, hive_partitioning=False)
@@ -181,37 +195,51 @@ def test_another_table_is_found_though_every_hash_agrees(weeks: Dataset) -> None
     entries, folder = ledger.read_entries(config), private_files.releases(config)
     replay, entry = Replay(), releases(entries)[-1]
     table = private_files.read_frame(folder, entry.files["statistics.parquet"])
-    again = private_files.read_frame(folder, entry.files[HINDSIGHT])
+    name = hindsight_of(DAYS[4])
+    again = private_files.read_frame(folder, entry.files[name])
 
-    def problems(changed: pl.DataFrame | None) -> list[str]:
+    def problems(changed: pl.DataFrame | None, other: str = name) -> list[str]:
         """Return what is said of the last release with another such table, or without one."""
-        files = {name: one for name, one in entry.files.items() if name != HINDSIGHT}
+        files = {one: digest for one, digest in entry.files.items() if one != name}
         if changed is not None:
-            files[HINDSIGHT] = durable.write_named_by_hash(folder, frames.parquet_bytes(changed))
-        other = replace(entry, stated={**entry.stated, "files": files})
-        return list(
-            replay.problems(other, load_plan(entry.plan, config), table, entries[: entries.index(entry)], config)
-        )
+            files[other] = durable.write_named_by_hash(folder, frames.parquet_bytes(changed))
+        changed_entry = replace(entry, stated={**entry.stated, "files": files})
+        before = entries[: entries.index(entry)]
+        return list(replay.problems(changed_entry, load_plan(entry.plan, config), table, before, config))
 
     assert not problems(again), "what is only written again is sound"
     for changed in (
         again.with_columns(pl.col("cell_mean") + 0.01),
         again.with_columns(pl.col("moved") + 0.01),
+        again.with_columns(pl.col("again") + 0.01),
         again.with_columns(pl.col("variance") + 1),
-        again.filter(pl.col("date") != DAYS[4]),
+        again.head(3),
         again.drop("moved"),
     ):
-        assert problems(changed) == [f"{HINDSIGHT} does not follow from the noisy answers"]
-    assert problems(None) == [f"{HINDSIGHT} is missing, or is of a release that ends no week"]
+        assert problems(changed) == [f"{name} does not follow from the noisy answers"]
+    kept = ", ".join(hindsight_of(one) for one in (DAYS[3], DAYS[5]))
+    assert problems(None) == [f"its tables of earlier days are {kept}, and should be of 3 days"]
+    assert "should be of 3 days" in problems(again, hindsight_of(DAYS[2]))[0]
 
 
-def test_a_week_that_is_known_about_as_well_as_before_stays_as_released(weeks: Dataset) -> None:
-    *chain, last = releases(ledger.read_entries(weeks.config))
-    known = Known(replayed(chain, weeks.config), None, len(chain), 1)
-    estimate = estimate_again(last, known, weeks.config).estimate
-    made = partial(hindsight_tables, last.date, chain, estimate, weeks.config)
-    assert made(worth=0.02) == {}
-    assert made().keys() == {HINDSIGHT}
+def test_a_missing_file_of_an_earlier_day_stops_the_release_before_anything_is_drawn(
+    weeks: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = releases(ledger.read_entries(weeks.config))[3]
+    next_sunday = DAYS[6] + dt.timedelta(days=7)
+    for date in (DAYS[6] + dt.timedelta(days=1), next_sunday):
+        write_day(weeks, date, seed=9, n_places=3)
+    weeks.run_day(DAYS[6] + dt.timedelta(days=1))
+    last = releases(ledger.read_entries(weeks.config))[-1]
+    assert last.plan != first.plan
+    (private_files.plans(weeks.config) / last.plan).unlink()
+    monkeypatch.setattr(release, "ask", lambda *_: pytest.fail("noise was drawn"))
+    with pytest.raises(LedgerBroken, match="missing"):
+        weeks.run_day(next_sunday)
+
+
+def without_readings(folder: Path, arrays: Arrays) -> str:
+    return write_arrays(folder, {name: one for name, one in arrays.items() if not name.startswith("reading.")})
 
 
 def test_releases_of_a_version_that_did_not_keep_readings_stay_as_they_are(
@@ -221,11 +249,11 @@ def test_releases_of_a_version_that_did_not_keep_readings_stay_as_they_are(
     for number, date in enumerate(DAYS[:3]):
         write_day(dataset, date, seed=number, n_places=3)
     with monkeypatch.context() as before:
-        before.setattr(release, "write_questions", lambda folder, questions, _: write_questions(folder, questions, ()))
+        before.setattr(stored_questions, "write_arrays", without_readings)
         dataset.run_day(DAYS[0])
     for date in DAYS[1:3]:
         dataset.run_day(date)
-    assert set(hindsight(dataset, DAYS[2])["date"]) == {DAYS[1]}
+    assert holders(dataset) == {DAYS[2]: [DAYS[1]]}
     assert verify_ledger(dataset.config).n_releases == 3
     day = str(DAYS[0])
     assert ask(published(dataset), first=day, last=day).table.height == 1

@@ -26,7 +26,7 @@ from tasks.base.errors import HexveilError
 from tasks.base.freed_memory import keep_freed_memory
 from tasks.base.logs import say, warn
 from tasks.kinds.estimated.asked_day import Known, asked_of
-from tasks.kinds.estimated.hindsight import hindsight_tables
+from tasks.kinds.estimated.hindsight import days_of_the_week, hindsight_tables
 from tasks.kinds.estimated.laws import bin_counts, with_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of, public_day
@@ -35,7 +35,6 @@ from tasks.kinds.estimated.stored_questions import QUESTIONS, write_questions
 from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, target_of
 from tasks.kinds.kind import Drawing, Drawn
 from tasks.kinds.stored_plan import CELL
-from tasks.output_formats.hindsight import DATE, HINDSIGHT
 from tasks.output_formats.joint import AGAIN, JOINT, stated_day, stated_error
 
 log = logging.getLogger("hexveil.estimate")
@@ -55,6 +54,8 @@ def estimate_day(drawing: Drawing) -> Drawn:
     if known.state is None and any("after" in entry.states for entry in releases(entries)):
         warn(log, "no earlier release has this grid, value, covariates and model; the estimate begins anew", date=date)
     remove_old_states(known, names, entries, config)
+    is_first = not drawing.is_revision
+    earlier = days_of_the_week(date, chain_before(date, names, entries, config), config) if is_first else []
     occupancy, users = occupancy_of(plan.cells, plan.pairs)
     day = public_day(date, plan.cells, occupancy, config)
     affordable = plan.question_losses
@@ -65,16 +66,13 @@ def estimate_day(drawing: Drawing) -> Drawn:
     estimate, questions = ask(asking, values, drawing.random_bytes)
     together = loadings_of(estimate, day)
     tables = further_tables(plan.cells, questions, asked, estimate, together, config)
-    if not drawing.is_revision:
-        again = hindsight_tables(date, chain_before(date, names, entries, config), estimate, config)
-        if again:
-            days = again[HINDSIGHT][DATE].n_unique()
-            say(log, "the days of the week are estimated again, with what was learned since", days=days)
-        tables |= again
+    tables |= dict(hindsight_tables(earlier, estimate, config))
+    if earlier:
+        say(log, "the days of the week are estimated again, with what was learned since", days=len(earlier))
     before = {} if known.name is None else {"before": known.name}
     after = {} if drawing.is_revision else {"after": write_state(estimate.state, config)}
     stated = {
-        "kept": {QUESTIONS: write_questions(private_files.releases(config), questions, estimate.readings)},
+        "kept": {QUESTIONS: write_questions(private_files.releases(config), questions, estimate.read)},
         "states": before | after,
         **describe_questions(names, asked, known),
         **describe_joint(estimate, day, together, tables[JOINT], config),

@@ -17,7 +17,7 @@ from dpmath.estimate.errors import loadings_of
 from dpmath.estimate.questions import Questions
 from dpmath.estimate.state import MODEL, POINTS, State
 from dpmath.estimate.state_arrays import to_arrays
-from dpmath.estimate.taken import Reading
+from dpmath.estimate.taken import Read
 from dpmath.estimate.view import View
 from dpmath.joint.loadings import Loadings
 from tasks.account import private_files
@@ -27,7 +27,7 @@ from tasks.base.config import Config
 from tasks.base.logs import say
 from tasks.base.provenance import code_hash
 from tasks.kinds.estimated.asked_day import Known
-from tasks.kinds.estimated.hindsight import WORTH, hindsight_tables
+from tasks.kinds.estimated.hindsight import days_of_the_week, hindsight_tables
 from tasks.kinds.estimated.laws import unlike_laws, without_laws
 from tasks.kinds.estimated.owner_covariates import covariate_names
 from tasks.kinds.estimated.public_day import occupancy_of
@@ -47,7 +47,7 @@ from tasks.kinds.estimated.stored_questions import QUESTIONS, read_readings
 from tasks.kinds.estimated.tables import areas_of, estimate_frame, further_tables, support_of, target_of
 from tasks.kinds.stored_plan import StoredPlan
 from tasks.occupancy.cells import parents_of
-from tasks.output_formats.hindsight import DATE, HINDSIGHT
+from tasks.output_formats.hindsight import day_of, hindsight_of
 from tasks.output_formats.joint import JOINT, JOINT_SHARES, says_another
 
 log = logging.getLogger("hexveil.verify")
@@ -57,7 +57,7 @@ TOLERANCE = 1e-5
 _OF_THE_WHOLE = 1e-4
 """The same for the day's mean and its deviation, of which few digits are stated."""
 _NEAR = 1e-4
-"""A cell whose area departs by about the limit may be marked or not, as a share of the limit; so for other limits."""
+"""A cell whose area departs by about the limit may be marked or not, as a share of the limit."""
 _MOST_STATES = 4
 _NUMBERS = ("mean", "mean_sd", "mean_ci95_low", "mean_ci95_high", "typical_mean")
 
@@ -180,32 +180,27 @@ def _unlike_further_tables(
 def _unlike_hindsight(entry: Release, chain: list[Release], again: Again, config: Config) -> Iterator[str]:
     """Yield what of earlier days, as they are known with a release, and of how it read its sums, does not follow."""
     folder, estimate = private_files.releases(config), again.estimate
-    readings = read_readings(folder, entry.kept[QUESTIONS])
-    if readings and not _read_alike(readings, estimate.readings):
+    read = read_readings(folder, entry.kept[QUESTIONS])
+    if read is not None and not _read_alike(read, estimate.read):
         yield "how its sums are read does not follow from the noisy answers"
-    of_last = chain if entry.revision is None else []
-    worth = WORTH * (1 + _NEAR if HINDSIGHT in entry.files else 1 - _NEAR)
-    made = hindsight_tables(entry.date, of_last, estimate, config, worth)
-    if made.keys() != entry.files.keys() & {HINDSIGHT}:
-        yield f"{HINDSIGHT} is missing, or is of a release that ends no week"
+    days = days_of_the_week(entry.date, chain, config) if entry.revision is None else []
+    named = {name for name in entry.files if day_of(name)}
+    if named != {hindsight_of(one.entry.date) for one in days}:
+        yield f"its tables of earlier days are {', '.join(sorted(named)) or 'none'}, and should be of {len(days)} days"
         return
-    for name, expected in made.items():
-        found = private_files.read_frame(folder, entry.files[name])
-        tolerance = TOLERANCE * float(config.with_settings(entry.settings).value.span)
-        is_alike = found.schema == expected.schema and found[DATE].equals(expected[DATE])
-        if not is_alike or any(
-            says_another(expected.filter(pl.col(DATE) == date), found.filter(pl.col(DATE) == date), tolerance)
-            for date in expected[DATE].unique()
-        ):
+    tolerance = TOLERANCE * float(config.with_settings(entry.settings).value.span)
+    for name, expected in hindsight_tables(days, estimate, config):
+        if says_another(expected, private_files.read_frame(folder, entry.files[name]), tolerance):
             yield f"{name} does not follow from the noisy answers"
 
 
-def _read_alike(one: Sequence[Reading], other: Sequence[Reading]) -> bool:
-    pairs = list(zip(one, other, strict=False))
-    fields = [(getattr(a, name), getattr(b, name)) for a, b in pairs for name in ("share", "noise", "error")]
-    return len(one) == len(other) and all(
-        np.shape(a) == np.shape(b) and np.allclose(a, b, TOLERANCE, TOLERANCE) for a, b in fields
-    )
+def _read_alike(one: Read, other: Read) -> bool:
+    if len(one.readings) != len(other.readings):
+        return False
+    pairs = [(one.shocks, other.shocks)]
+    for ours, theirs in zip(one.readings, other.readings, strict=True):
+        pairs += [(getattr(ours, name), getattr(theirs, name)) for name in ("share", "noise", "error")]
+    return all(np.shape(a) == np.shape(b) and np.allclose(a, b, TOLERANCE, TOLERANCE) for a, b in pairs)
 
 
 def _far(stated: dict[str, str], again: dict[str, str], slack: float) -> bool:

@@ -144,7 +144,7 @@ class PublicDay:
     Attributes:
         settings: The settings of its release.
         occupancy: The occupancy array.
-        users: The user of each of its numbers.
+        users: The keyed hash of each user, by its number in the occupancy array.
         day: The day.
     """
 

@@ -1,6 +1,5 @@
 """The questions of a release as they were asked, with their noisy answers: stored, and read back."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ from dpmath.estimate.bounded_sums import BoundedSums
 from dpmath.estimate.law_layers import LARGEST, Layered, layered
 from dpmath.estimate.measurement import Measurement, Norm
 from dpmath.estimate.questions import Centre, Check, Measured, Question, Questions, Shrunk, Spread
-from dpmath.estimate.taken import Reading
+from dpmath.estimate.taken import Read, Reading
 from tasks.kinds.estimated.stored_arrays import Arrays, read_arrays, write_arrays
 
 QUESTIONS = "questions"
@@ -22,16 +21,16 @@ _OF_CHECK = ("centre", "expected", "half_width", "of_pair")
 _OF_MEASUREMENT = ("row", "centre", "weight", "loading", "radius")
 
 
-def write_questions(folder: Path, questions: Questions, readings: Sequence[Reading]) -> str:
-    """Write questions, their noisy answers and how measurements were read, and return the hash of the file.
+def write_questions(folder: Path, questions: Questions, read: Read) -> str:
+    """Write questions, their noisy answers and how they were read, and return the hash of the file.
 
     The file holds public numbers only. It stays private all the same, because it has a row for each user and cell.
     """
     arrays: Arrays = {
         f"{_READING}.{number}.{name}": np.array(getattr(one, name))
-        for number, one in enumerate(readings)
+        for number, one in enumerate(read.readings)
         for name in _OF_READING
-    }
+    } | {f"{_READING}.all.shocks": read.shocks}
     for number, (question, answers) in enumerate(questions):
         found = _arrays_of(question) | {"answers": np.array([int(one) for one in answers], dtype=np.int64)}
         arrays |= {f"{number}.{_name_of(question)}.{name}": array for name, array in found.items()}
@@ -63,16 +62,19 @@ def read_questions(folder: Path, name: str, occupancy: Occupancy, value_range: i
     ]
 
 
-def read_readings(folder: Path, name: str) -> tuple[Reading, ...]:
-    """Return how the measurements of a release were read: nothing if its version did not keep that.
+def read_readings(folder: Path, name: str) -> Read | None:
+    """Return how the sums of a release were read; None if its version did not keep that.
 
     Raises:
         LedgerBroken: The file is missing or changed.
     """
-    found = {key.split(".", 1)[1]: array for key, array in read_arrays(folder, name, f"{_READING}.").items()}
+    found = read_arrays(folder, name, f"{_READING}.")
+    shocks = found.pop(f"{_READING}.all.shocks", None)
+    if shocks is None:
+        return None
     numbers = range(len(found) // len(_OF_READING))
-    of_each = ([found[f"{number}.{field}"] for field in _OF_READING] for number in numbers)
-    return tuple(Reading(share, float(noise), error) for share, noise, error in of_each)
+    of_each = ([found[f"{_READING}.{number}.{field}"] for field in _OF_READING] for number in numbers)
+    return Read(tuple(Reading(share, float(noise), error) for share, noise, error in of_each), shocks)
 
 
 def _name_of(question: Question) -> str:

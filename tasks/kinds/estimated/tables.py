@@ -26,7 +26,6 @@ from tasks.kinds.estimated.shares import share_tables
 from tasks.occupancy.cells import parents_of
 from tasks.output_formats.joint import JOINT, joint_frame
 
-TYPICAL = "typical.parquet"
 _OF_STRATA = {"cell": pl.List(pl.Int64), "n_records": pl.List(pl.Int64), "expected": pl.List(pl.Float64)}
 _LEAST_SHARE = 0.1
 """The share of a cell's uncertainty that the day's own data must remove for the cell to count as measured."""
@@ -131,7 +130,7 @@ def further_tables(
     return {
         JOINT: _joint(named, estimate, found, config),
         **share_tables(named, estimate, asked, config),
-        TYPICAL: typical_frame(asked, estimate, config),
+        "typical.parquet": typical_frame(asked, estimate, config),
         "measurements.parquet": measurement_frame(questions, asked, config),
     }
 
