@@ -68,7 +68,7 @@ def estimate_day(drawing: Drawing) -> Drawn:
     tables = further_tables(plan.cells, questions, asked, estimate, together, config)
     tables |= dict(hindsight_tables(earlier, estimate, config))
     if earlier:
-        say(log, "the days of the week are estimated again, with what was learned since", days=len(earlier))
+        say(log, "the days of the week are estimated again, with what was learned since", earlier_days=len(earlier))
     before = {} if known.name is None else {"before": known.name}
     after = {} if drawing.is_revision else {"after": write_state(estimate.state, config)}
     stated = {
