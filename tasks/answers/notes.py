@@ -35,6 +35,13 @@ def missing_days(
         yield f"{missing} of the days asked about from {first} to {last} are not published{there}."
 
 
+def known_later(published: Published, dates: list[dt.date]) -> Iterator[str]:
+    """Yield how many days are not as they were released, if there are such."""
+    number = published.n_known_later(dates)
+    if number:
+        yield f"{number} of {len(dates)} days are as known when their week was over, not as first released."
+
+
 def of_areas(areas: Areas, reader: Reader, found: set[str]) -> Iterator[str]:
     """Yield how many hexagons an edge cuts, and which areas have no records, if there are such."""
     if reader.cut:

@@ -54,9 +54,17 @@ class Published:
         Raises:
             HexveilError: A day has none, or it cannot be read or is damaged.
         """
-        later = {day: path for path in self._files if (day := day_of(path.rpartition("/")[2]))}
         released = zip(dates, self._files_of(dates, JOINT), strict=True)
-        return self._tables([later.get(date, own) for date, own in released])
+        return self._tables([self._later.get(date, own) for date, own in released])
+
+    def n_known_later(self, dates: list[dt.date]) -> int:
+        """Return how many of some days are known better than when they were released."""
+        return len(self._later.keys() & set(dates))
+
+    @cached_property
+    def _later(self) -> dict[dt.date, str]:
+        """The files that say of days what was learned of them when their week was over."""
+        return {day: path for path in self._files if (day := day_of(path.rpartition("/")[2]))}
 
     def _files_of(self, dates: list[dt.date], name: str) -> list[str]:
         found = self._named(name)

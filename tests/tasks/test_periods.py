@@ -183,7 +183,9 @@ def mean_of(joint: pl.DataFrame) -> float:
 def test_ask_answers_with_what_is_known_at_the_end_of_the_week(weeks: Dataset) -> None:
     expected = mean_of(hindsight(weeks, DAYS[4]))
     day = str(DAYS[4])
-    assert ask(published(weeks), first=day, last=day).table["mean"][0] == pytest.approx(expected)
+    found = ask(published(weeks), first=day, last=day)
+    assert found.table["mean"][0] == pytest.approx(expected)
+    assert "1 of 1 days are as known when their week was over, not as first released." in found.notes
     last = pl.read_parquet(published(weeks) / f"date={DAYS[6]}" / JOINT, hive_partitioning=False)
     expected = mean_of(last)
     day = str(DAYS[6])
