@@ -5,7 +5,6 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.occupancy import IntArray
 from dpmath.estimate.basis import Basis, fit_basis
 from dpmath.estimate.bounded_sums import BoundedSums
@@ -13,7 +12,7 @@ from dpmath.estimate.charges import Charge
 from dpmath.estimate.covariates import covariates
 from dpmath.estimate.day import Day, FloatArray
 from dpmath.estimate.design import RADIUS
-from dpmath.estimate.measurement import Norm
+from dpmath.estimate.measurement import Norm, noise_deviation
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,7 @@ class Asked:
 
     def noise(self, name: str) -> float:
         """Return the standard deviation of a question's noise."""
-        scale = LOSS_UNITS / self.charges[name].inverse_scale
-        return scale if self.norm == "l2" else float(np.sqrt(2)) * scale
+        return noise_deviation(self.charges[name].inverse_scale, self.norm)
 
     def sums(self, name: str, limit: IntArray | int) -> BoundedSums:
         """Return sums of numbers within limits, by the reach of each user: who is short of budget counts for less."""

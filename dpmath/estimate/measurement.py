@@ -120,8 +120,7 @@ class Measurement:
     @property
     def deviation(self) -> float:
         """The standard deviation of each sum's noise."""
-        scale = LOSS_UNITS / self.inverse_scale
-        return scale if self.norm == "l2" else float(np.sqrt(2)) * scale
+        return noise_deviation(self.inverse_scale, self.norm)
 
     def losses(self, currency: Currency) -> ExactIntArray:
         """Return each user's privacy loss, in the currency's unit, exact, shape (L,): that of moving by a diameter.
@@ -185,6 +184,16 @@ class Answers:
         measurement = self.measurement
         scales = np.full(measurement.n_queries, measurement.inverse_scale, dtype=object)
         return exact_integers(self.vector.sum(axis=0)) + exact_integers(NOISES[measurement.noise](scales, random_bytes))
+
+
+def noise_deviation(inverse_scale: int, norm: Norm) -> float:
+    """Return the standard deviation of the noise of one sum: Gaussian for l2 balls, else Laplace.
+
+    Source:
+        HV-L52.
+    """
+    scale = LOSS_UNITS / inverse_scale
+    return scale if norm == "l2" else float(np.sqrt(2)) * scale
 
 
 def user_sums(occupancy: Occupancy, of_pairs: NDArray[Any], of_rows: NDArray[Any], row: IntArray) -> NDArray[Any]:

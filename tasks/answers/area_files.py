@@ -45,10 +45,9 @@ def areas_of(content: bytes, path: Path, name: str | None = None, width: float |
         raise HexveilError(f"{path} has no areas")
     parts = [part for geometry, _ in rows for part in getattr(geometry, "geoms", [geometry])]
     west, south, east, north = np.array([part.bounds for part in parts if not part.is_empty]).T
-    farthest = 180 + BOTH_SIDES  # an area over the 180th meridian may run on past it; what is no number is not below
-    if not (
-        min(west) >= -farthest and max(east) <= farthest and min(south) >= -90 and max(north) <= 90
-    ):  # or no number
+    farthest = 180 + BOTH_SIDES  # an area over the 180th meridian may run on past it
+    # what is no number fails too
+    if not (min(west) >= -farthest and max(east) <= farthest and min(south) >= -90 and max(north) <= 90):
         raise HexveilError(f"{path} is not in longitude and latitude, in degrees; convert it first")
     if max(east - west) > 180:
         raise HexveilError(f"{path} has an area wider than half the world; cut it at the 180th meridian")

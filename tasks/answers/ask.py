@@ -84,9 +84,7 @@ def ask(
         hours=hours_of(_words(hours)),
         by=periods[0] if periods else None,
         by_hour="hour" in wanted,
-        compare=None
-        if compare is None
-        else range_of(compare if isinstance(compare, str) else ":".join(map(_day, compare))),
+        compare=None if compare is None else range_of(_period(compare)),
         above=None if above is None else _limit(above),
         percentile=percentile,
         of=of or ("n_users" if files.has(JOINT_USERS) and not files.has(JOINT) else "mean"),

@@ -43,6 +43,13 @@ def weeks(dataset: Dataset) -> Dataset:
     return dataset
 
 
+def begin(dataset: Dataset) -> None:
+    """Write the days of the first week, of which none is run."""
+    dataset.set(mechanism="estimated", target_error=None, epsilon_per_day=4.0, epsilon_total=60.0)
+    for number, date in enumerate(DAYS[:3]):
+        write_day(dataset, date, seed=number, n_places=3)
+
+
 def published(dataset: Dataset) -> Path:
     return dataset.folder / "store" / "published"
 
@@ -123,9 +130,7 @@ def test_a_changed_or_missing_period_is_found_and_made_again(weeks: Dataset) -> 
 def test_a_crash_before_the_period_is_written_is_mended_by_running_the_day_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dataset.set(mechanism="estimated", target_error=None, epsilon_per_day=4.0, epsilon_total=60.0)
-    for number, date in enumerate(DAYS[:3]):
-        write_day(dataset, date, seed=number, n_places=3)
+    begin(dataset)
     dataset.run_day(DAYS[0])
     with monkeypatch.context() as changed:
         changed.setattr(publish, "write_periods", lambda *_: None)
@@ -247,9 +252,7 @@ def without_readings(folder: Path, arrays: Arrays) -> str:
 def test_releases_of_a_version_that_did_not_keep_readings_stay_as_they_are(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dataset.set(mechanism="estimated", target_error=None, epsilon_per_day=4.0, epsilon_total=60.0)
-    for number, date in enumerate(DAYS[:3]):
-        write_day(dataset, date, seed=number, n_places=3)
+    begin(dataset)
     with monkeypatch.context() as before:
         before.setattr(stored_questions, "write_arrays", without_readings)
         dataset.run_day(DAYS[0])
