@@ -168,7 +168,6 @@ def test_the_published_bounds_of_a_quantile_allow_for_all_that_its_interval_take
     uneven.run_day()
     (row,) = table(uneven).iter_rows(named=True)
     lost = 100 - row["mean_clip_high"]
-    assert lost > 0.1, "a thousand to one"
     assert row["mean_clip_low"] == 0
     assert row["mean"] == pytest.approx((100 - lost) * 2 / 24, abs=0.01)
     assert row["mean_error_bound"] == pytest.approx(lost, abs=0.02), "the most that it can take off, not what it did"
