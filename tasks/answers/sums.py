@@ -20,6 +20,8 @@ from tasks.output_formats.joint import AGAIN, factors_of
 
 Label = tuple[str, int | None]
 """An area, and an hour if hours are answered apart."""
+_NO_SHARE = 1e-9
+"""A share of 0 or 1 counts as if it were so far from it."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Said:
         day: How the errors of these go together.
         lasting: Their covariance with the errors of the same cells on any day before.
         are_users: Whether they are numbers of users, which add up, and no means.
+        are_shares: Whether they are shares of the records, from 0 to 1.
         chain: Which chain the day's estimate is of: those of different chains learned nothing from each other.
         again: By what ``lasting`` is larger if users come again and differ from others as they did before; None if the
             table does not say: the day's manifest does.
@@ -42,6 +45,7 @@ class Said:
     day: Factors
     lasting: Factors
     are_users: bool = False
+    are_shares: bool = False
     chain: int = 0
     again: float | None = None
 
@@ -79,7 +83,7 @@ def shares_of(joint: pl.DataFrame, shares: pl.DataFrame, limit: float) -> Said:
     if MOVED in joint.columns:
         share = np.clip(share + by_mean * joint[MOVED].to_numpy(), 0.0, 1.0)
     cells = joint.select("h3_cell", "slot_start", "n_records")
-    return Said(cells, share, day, lasting, again=_again(joint))
+    return Said(cells, share, day, lasting, are_shares=True, again=_again(joint))
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class Sums:
         n_cells: How many cells are at least partly in it.
         chain: Which chain the day's estimate is of.
         again: By what ``lasting`` is larger if users come again.
+        is_share: Whether the mean is a share of the records, from 0 to 1.
     """
 
     records: float
@@ -105,6 +110,7 @@ class Sums:
     n_cells: int
     chain: int = 0
     again: float = 1.0
+    is_share: bool = False
 
 
 @dataclass
@@ -161,10 +167,8 @@ class Reader:
             np.bincount(where[1], minlength=len(labels))[used],
         )
         rows = zip(used, zip(*numbers, strict=True), strict=True)
-        return {
-            labels[place]: Sums(*row, chain=said.chain, again=1.0 if said.again is None else said.again)
-            for place, row in rows
-        }
+        again = 1.0 if said.again is None else said.again
+        return {labels[place]: Sums(*row, said.chain, again, said.are_shares) for place, row in rows}
 
     def _hours(self, slots: pl.Series) -> tuple[list[int | None], IntArray]:
         """Return the hours that are answered apart, and which of them each cell is in; -1 for one not asked about."""
@@ -196,6 +200,8 @@ def together(days: Sequence[Sums], share: FloatArray) -> tuple[float, float]:
 
     How much of what a user has in all its cells comes again is not known. So days that are added count as if
     all of it did, also if they learned nothing from each other, and days that are compared as if nothing did.
+    Shares above a limit that are compared go together as those of one sample above two points do: little, if nearly
+    all records are above it on one day, and few on the other.
 
     Args:
         days: What each day says, in the order of the days.
@@ -209,12 +215,25 @@ def together(days: Sequence[Sums], share: FloatArray) -> tuple[float, float]:
     )
     lasting = np.clip(lasting, 0.0, variance)
     later = np.maximum.outer(np.arange(len(days)), np.arange(len(days)))
-    of_users = np.where(np.multiply.outer(share, share) > 0, ((again - 1) * lasting)[later], 0.0)
+    are_added = np.multiply.outer(share, share) > 0
+    of_users = np.where(are_added, ((again - 1) * lasting)[later], 0.0)
     shared = np.where(np.equal.outer(chain, chain), lasting[later], 0.0) + of_users
+    shared *= np.where(are_added, 1.0, _of_levels(days, later))
     covariance = np.minimum(shared, np.minimum.outer(variance, variance))
     np.fill_diagonal(covariance, variance)
     alone = share**2 @ (variance - lasting)  # what no two days have in common is left in any case
     return float(share @ mean), float(max(share @ covariance @ share, alone))
+
+
+def _of_levels(days: Sequence[Sums], later: IntArray) -> FloatArray:
+    """Return what the error of the earlier of two days moves by with that of the later, where both are alike else.
+
+    Of shares s and s' above two points in one sample it is min(s, s') (1 - max(s, s')) / (s' (1 - s')); of others, 1.
+    """
+    level = np.array([min(max(day.mean, _NO_SHARE), 1 - _NO_SHARE) if day.is_share else 0.5 for day in days])
+    earlier = np.minimum.outer(np.arange(len(days)), np.arange(len(days)))
+    before, after = level[earlier], level[later]
+    return np.asarray(np.minimum(before / after, (1 - before) / (1 - after)))
 
 
 def with_link(said: Said, chain: int, stated: Mapping[str, Any]) -> Said:

@@ -403,6 +403,19 @@ def test_users_who_come_again_count_in_sums_of_days_and_not_in_differences() -> 
     assert most == pytest.approx(4), "no more than each has by itself"
 
 
+@pytest.mark.parametrize(("first", "second"), [(0.3, 0.3), (0.3, 0.9), (0.9, 0.3), (0.999, 0.1), (0.0, 1.0)])
+def test_shares_on_two_days_are_compared_as_those_of_one_sample_above_two_points(first: float, second: float) -> None:
+    """What is off by the same in both shares cancels; else it would where nearly all are above on one day alone."""
+    known = [(share, 0.04 * share * (1 - share)) for share in (first, second)]
+    days = [Sums(10, share, variance, variance, 1, 1, is_share=True) for share, variance in known]
+    places = (np.arange(3000) + 0.5) / 3000
+    exact = 0.04 * np.var(1.0 * (places < second) - (places < first))
+    assert together(days, np.array([-1.0, 1.0]))[1] == pytest.approx(exact, abs=1e-8)
+    as_means = [replace(day, is_share=False) for day in days]
+    half = np.array([0.5, 0.5])
+    assert together(days, half) == together(as_means, half), "those that are added count as if all were alike"
+
+
 @pytest.mark.parametrize("again", ["much", None, "nan", "0.5", "-3", "inf", [2]])
 def test_a_manifest_that_says_no_number_of_users_who_come_again_is_refused(published: Path, again: object) -> None:
     say_again(published, day(1), again)
