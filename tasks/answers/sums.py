@@ -167,8 +167,8 @@ class Reader:
             np.bincount(where[1], minlength=len(labels))[used],
         )
         rows = zip(used, zip(*numbers, strict=True), strict=True)
-        again = 1.0 if said.again is None else said.again
-        return {labels[place]: Sums(*row, said.chain, again, said.are_shares) for place, row in rows}
+        link = {"chain": said.chain, "again": 1.0 if said.again is None else said.again, "is_share": said.are_shares}
+        return {labels[place]: Sums(*row, **link) for place, row in rows}
 
     def _hours(self, slots: pl.Series) -> tuple[list[int | None], IntArray]:
         """Return the hours that are answered apart, and which of them each cell is in; -1 for one not asked about."""
