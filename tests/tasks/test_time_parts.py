@@ -194,6 +194,28 @@ def test_the_pattern_of_a_path_finds_it_and_its_hour(path: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("times", "column"),
+    [
+        ({"tijd": "2026-01-15T05:10:00Z"}, "tijd"),
+        ({"t": "15/01/2026 05:10"}, "t"),
+        ({"epoch_ms": "1768453800000"}, "epoch_ms"),
+        ({"order": "1768453800", "door": "2019-05-01 08:00:00", "logged_on": "2026-01-16 00:10:00"}, None),
+        ({"order": "1668453800", "door": "2019-05-01 08:00:00", "logged_on": "2026-01-16 00:10:00"}, "logged_on"),
+        ({"order": "17", "door": "2026-01-15"}, "{date}T{hour}"),
+    ],
+)
+def test_the_hour_of_a_path_is_the_time_only_where_no_column_has_times(
+    dataset: Dataset, times: dict[str, str], column: str | None
+) -> None:
+    """A file of six hours has the first of them in its name: all its records would be of that hour."""
+    line = ",".join(["bus1", "47.05", "8.31", "30", *times.values()])
+    file = dataset.write("city_2026-01-15_05.csv", f"bus,lat,lon,speed,{','.join(times)}\n{line}\n")
+    found = propose_source([file], dataset.folder, Given(time_format="%d/%m/%Y %H:%M" if "t" in times else None))
+    assert found.settings["columns"].get("time") == column
+    assert ("time" in found.missing) == (column is None)
+
+
+@pytest.mark.parametrize(
     ("path", "user", "pattern"),
     [
         ("raw/date=2026-01-15/{}/hour=07.ndjson", "{folder}", "raw/date={date}/*/hour={hour}.ndjson"),

@@ -16,7 +16,7 @@ from tasks.records.init.place_columns import place_column
 from tasks.records.init.proposed import Proposal
 from tasks.records.init.proposed_presets import fitting_preset
 from tasks.records.init.proposed_users import counts_rows, name_users
-from tasks.records.init.time_columns import column_instead, hour_column, of_time, other_column
+from tasks.records.init.time_columns import column_instead, columns_of_instants, hour_column, of_time, other_column
 from tasks.records.input_formats.input_format import Given, Look
 from tasks.records.input_formats.roles import recognise_roles, unit_of
 
@@ -119,7 +119,12 @@ def _times_of_paths(look: Look, times: PathTimes | None, proposal: Proposal) -> 
     if hours is not None:
         columns["time"] = ["{date}", hours]
         proposal.reasons.append(f"the date of the times is in the files' paths, and the hour in {hours!r}")
-    elif HOUR_PLACEHOLDER in times.time:
+        return
+    have_times = columns_of_instants(look, columns, times.dates)
+    if len(have_times) == 1:
+        columns["time"] = have_times[0]
+        proposal.reasons.append(f"time is {have_times[0]!r}: no other column has times of the files' days")
+    elif not have_times and HOUR_PLACEHOLDER in times.time:
         columns["time"] = times.time
         proposal.reasons.append("no column has times: they are the date and the hour in the files' paths")
 

@@ -1,7 +1,9 @@
 """Time columns: which columns have the time of a record, one or two, and what they have together."""
 
+import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +29,13 @@ _CLOCKS = (
     "utchour",
     "hourutc",
 )
+_INSTANT = re.compile(
+    r"\s*((?P<y>(?:19|20)\d\d)[-/. ]?(?P<m>\d\d?)[-/. ]?(?P<d>\d\d?)|(?P<a>\d\d?)[-/. ](?P<b>\d\d?)[-/. ](?P<z>(?:19|20)\d\d))"
+    r"[T ,]+\d\d?:?\d\d.*"
+)
+"""A date with a time of day behind it, the year first or last."""
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_DAY = dt.timedelta(days=1)
 _OF_DATES = "{date}"
 _DATES = ("date", "day", "servicedate", "localdate", "gpsdate", "utcdate", "recorddate", "eventdate", "datestamp")
 _NONE: tuple[Any, ...] = (None, "", 0)
@@ -64,6 +73,39 @@ def other_column(look: Look, columns: Mapping[str, Any]) -> tuple[str, str] | No
 def hour_column(look: Look, columns: Mapping[str, Any]) -> str | None:
     """Return the column of the hour; None if there is none."""
     return (other_column(_dated(look), {**columns, "time": _OF_DATES}) or (None, None))[1]
+
+
+def columns_of_instants(look: Look, columns: Mapping[str, Any], dates: Collection[dt.date]) -> list[str]:
+    """Return the columns that no role has and that have a date and a time of day, on one of some dates or next to it.
+
+    They are looked for where the column of the value is known: it is never looked into.
+    """
+    near = {date + n * _DAY for date in dates for n in (-1, 0, 1)}
+    free = [name for name in look.own_names if name not in columns.values()] if "value" in columns else []
+    return [name for name in free if _are_instants(look.column(name), near)]
+
+
+def _are_instants(entries: Sequence[Any], near: Collection[dt.date]) -> bool:
+    held = [one for one in entries if one not in _NONE]
+    unit = recognise.time_unit(held)
+    on = [_days_of(one, unit) for one in held]
+    return bool(held) and sum(not near.isdisjoint(days) for days in on) >= _ENOUGH * len(held)
+
+
+def _days_of(written: Any, unit: str | None) -> set[dt.date]:
+    """Return which days an entry may be of: two, if it is not known which number is the month; none, if of none."""
+    if unit is not None:
+        number = re.fullmatch(r"\d+(\.\d*)?", str(written))
+        return {dt.datetime.fromtimestamp(float(number[0]) / _PER_SECOND[unit], dt.UTC).date()} if number else set()
+    found = _INSTANT.fullmatch(str(written))
+    if found is None:
+        return set()
+    year, one, other = (found["y"], found["m"], found["d"]) if found["y"] else (found["z"], found["a"], found["b"])
+    days = set()
+    for month, day in [(one, other)] if found["y"] else [(one, other), (other, one)]:
+        with suppress(ValueError):  # there is no such day
+            days.add(dt.date(int(year), int(month), int(day)))
+    return days
 
 
 def _dated(look: Look) -> Look:
