@@ -58,6 +58,7 @@ def show_day(day: "DayReport", config: Config) -> None:
     used = f"{day.n_kept:,} kept" + (f" + {day.n_left_out:,} left out" if day.n_left_out else "")
     quarantined = f"{sum(day.quarantined.values()):,} quarantined" + (f" ({reasons})" if reasons else "")
     out.print(f"  rows       {day.n_rows:,} read = {used} + {quarantined}")
+    out.print(f"  users      {day.n_users:,} by {config.columns.user}")
     if day.is_promise:
         out.print(f"  cells      {day.n_published:,} published, {day.n_withheld:,} withheld at no cost")
         errors = f"at most {day.worst_error:.3g} {unit}, median {day.median_error:.3g} {unit}"

@@ -3,7 +3,8 @@
 -- Reads    user_cell
 -- Params   $date
 -- Units    n_single counts users with one record; n_largest is the number of records of the user with most; n_alone
---          counts users who share no slot with another one
+--          counts users who share no slot with another one; n_alike those whose id is that of another one but for zeros
+--          before a number, upper and lower case, or what a copy of a file has behind its name
 -- Privacy  counts of records and users, assumed public
 with of_day as (
     select user_id, slot_start, n_records from user_cell where local_date = $date
@@ -18,6 +19,15 @@ of_user as (
     from of_day
     join of_slot using (slot_start)
     group by user_id
+),
+
+of_spelling as (
+    select count(*) as n_users
+    from of_user
+    group by
+        regexp_replace(
+            regexp_replace(lower(user_id), '( \([0-9]+\)|[ _-]copy)$', ''), '(^|[^0-9])0+([0-9])', '\1\2', 'g'
+        )
 )
 
 select
@@ -25,5 +35,6 @@ select
     count(*) filter (n_records = 1) as n_single,
     coalesce(sum(n_records), 0)::bigint as n_records,
     coalesce(max(n_records), 0)::bigint as n_largest,
-    count(*) filter (not is_shared) as n_alone
+    count(*) filter (not is_shared) as n_alone,
+    (select coalesce(sum(n_users) filter (n_users > 1), 0)::bigint from of_spelling) as n_alike
 from of_user

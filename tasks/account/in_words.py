@@ -14,6 +14,7 @@ PAID_IN_PART = "paid_in_part"
 """The field of the entry of a release that the budget did not pay in full; no other has it."""
 _PROTECTED: dict[UserIs | None, str] = {
     None: "each user, all values of the day",
+    "spelling": "each user, as its id is written, all values of the day",
     "day": "each user of one day, all values of that day",
     "record": "each record, its value",
 }

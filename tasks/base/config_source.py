@@ -20,8 +20,13 @@ PLACES = ("latitude", "longitude", "h3", "geometry")
 """The columns that a place may have."""
 DELIMITER = r'^[^"\r\n]$'
 """What the character between the fields of CSV files looks like."""
-UserIs = Literal["record", "day"]
-WHO: dict[UserIs | None, str] = {None: "user", "day": "user of one day", "record": "record"}
+UserIs = Literal["record", "day", "spelling"]
+WHO: dict[UserIs | None, str] = {
+    None: "user",
+    "spelling": "user, as its id is written",
+    "day": "user of one day",
+    "record": "record",
+}
 """Whom the guarantee protects, by what `columns.user_is` says; who is protected most comes first."""
 SPEED = "{speed}"
 """What `columns.value` says where the value is the speed from the fix before."""
@@ -155,8 +160,9 @@ class Columns(Section):
     feed."""
     user_is: UserIs | None = Field(default=None, exclude_if=lambda one: one is None)
     """What `user` names if it is not somebody who comes back: `record` if each record has a name of its own, `day` if
-    names change with the day. The guarantee then protects each record, or each user of one day, and says so. Without it
-    such a day is refused. After the first release it may only be weakened, from nothing to `day` to `record`."""
+    names change with the day; and `spelling` if `A7`, `a7` and `a07` are different users. The guarantee then protects
+    each record, each user of one day, or each id as it is written, and says so. Without it such a day is refused. After
+    the first release it may only be weakened, from nothing to `spelling` to `day` to `record`."""
     time_zone: str | None = Field(default=None, exclude_if=lambda zone: zone is None)
     """IANA time zone of times without an offset, such as `UTC`. Without it they are of `dataset.timezone`, and those of
     Parquet's INT96 of UTC."""
@@ -247,6 +253,11 @@ class Columns(Section):
         if self.h3 is not None and self.is_speed:
             raise ValueError(f"value = {SPEED} needs positions, and h3 gives cells: name latitude and longitude")
         return self
+
+    @property
+    def users_return(self) -> bool:
+        """Whether the same id is the same user on another day."""
+        return self.user_is in (None, "spelling")
 
     @property
     def is_speed(self) -> bool:

@@ -17,7 +17,7 @@ from tasks.records.input_formats.user_names import names_no_user
 _FEWEST_OF_ONE_RECORD = 10
 _FEWEST_THAT_RETURN = 5
 """How many users must be there on either side before nothing can be a chance any more."""
-_NEARLY_ALL, _NEARLY_NONE = 0.9, 0.1
+_NEARLY_ALL, _HALF, _NEARLY_NONE = 0.9, 0.5, 0.1
 DAYS_APART = 2
 """Users that change at another hour than local midnight are on two days, and on none so far apart."""
 _MOST_DAYS = 7
@@ -33,6 +33,7 @@ class Presence(NamedTuple):
         n_records: Records of the day.
         n_largest: Records of the user with most.
         n_alone: Users who share no slot with another one.
+        n_alike: Users whose id is that of another one, spelled in another way.
         n_known: Users of other days, as far as they are known.
         n_seen: Users of the day among them.
     """
@@ -42,6 +43,7 @@ class Presence(NamedTuple):
     n_records: int
     n_largest: int
     n_alone: int
+    n_alike: int = 0
     n_known: int = 0
     n_seen: int = 0
 
@@ -106,15 +108,31 @@ def wrong_users(presence: Presence, config: Config) -> str | None:
             f"each record, and not who made it, would be protected. {_REMEDY}; or, if that is meant, set "
             'columns.user_is = "record", and the guarantee says so'
         )
-    n_could_return = min(one.n_users, one.n_known)  # a plan that publishes few cells charges few of a day's users
-    could_tell = n_could_return >= _FEWEST_THAT_RETURN
-    if is_stated is None and could_tell and one.n_seen <= _NEARLY_NONE * n_could_return:
+    if is_stated is None and one.n_alike >= max(_FEWEST_THAT_RETURN, _NEARLY_NONE * one.n_users):
+        return (
+            f"{_alike(one)}: whoever has two spellings has two budgets. Write each id in one way; or, if these are "
+            'different users, set columns.user_is = "spelling", and the guarantee says so'
+        )
+    if config.columns.users_return and _few_return(one, _NEARLY_NONE):
         return (
             f"{n_new:,} of {one.n_users:,} users were seen on no other day: {column} seems to change with the day, so "
             f"the budget would never end. {_REMEDY}, by a name that stays; or, if that is meant, set "
             'columns.user_is = "day", and the guarantee says so'
         )
     return None
+
+
+def _alike(one: Presence) -> str:
+    return (
+        f"{one.n_alike:,} of {one.n_users:,} users differ from another only by zeros before a number, by upper and "
+        "lower case, or as a copy of a file does"
+    )
+
+
+def _few_return(one: Presence, share: float) -> bool:
+    """Return whether at most a share of the users that could be known are."""
+    n_users = min(one.n_users, one.n_known)  # a plan that publishes few cells charges few of a day's users
+    return n_users >= _FEWEST_THAT_RETURN and one.n_seen <= share * n_users
 
 
 def refuse_wrong_users(presence: Presence, config: Config) -> None:
@@ -131,9 +149,16 @@ def refuse_wrong_users(presence: Presence, config: Config) -> None:
 def presence_cautions(presence: Presence, config: Config) -> list[str]:
     """Return what to look at in a day's users, in sentences; none if all is well."""
     one, column, found = presence, f'columns.user = "{config.columns.user}"', []
-    if one.n_known and not one.n_seen and config.columns.user_is is None:
+    if one.n_known and not one.n_seen and config.columns.users_return:
         found.append(f"no user was seen on another day. If {column} changes with the day, the budget never ends.")
-    if not config.columns.is_of_path and config.columns.user_is is None and names_no_user(config.columns.user):
+    elif config.columns.users_return and _few_return(one, _HALF):
+        found.append(
+            f"{one.n_users - one.n_seen:,} of {one.n_users:,} users were seen on no other day. Who gets another name "
+            f"in {column} has a new budget."
+        )
+    if one.n_alike and config.columns.user_is is None:
+        found.append(f"{_alike(one)}. If two of them are the same, it has two budgets.")
+    if not config.columns.is_of_path and config.columns.users_return and names_no_user(config.columns.user):
         found.append(
             f"{column} is named like a trip, a route, an order or another thing that somebody has several of: then "
             f"each of these is protected, and not who made the records. {_REMEDY}."

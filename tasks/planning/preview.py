@@ -50,6 +50,7 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
         "guess": _guess(plan, outlook, date, entries, config),
         **plan.summary(),
         **outlook.numbers,
+        "users": presence.n_users,
         "plan_hash": plan_hash,
         "release_id": identity if released else None,
         "refused": None if released else _refused(date, entries, config) or wrong_users(presence, config),

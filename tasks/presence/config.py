@@ -80,8 +80,8 @@ class PresenceConfig(OfDataset, Section):
         refuse_odd_speed(columns, self.value)
         if any(map(is_of_path, columns.of_time)):
             raise ValueError("columns.time must be in the files where presence is secret, and not in their paths")
-        if columns.user_is == "record":
-            raise ValueError('columns.user_is = "record" protects nobody\'s presence: remove it')
+        if columns.user_is not in (None, "day"):
+            raise ValueError(f'columns.user_is = "{columns.user_is}" protects nobody\'s presence: remove it')
         if columns.value == NO_VALUE and self.statistics.mean:
             raise ValueError("to publish no values set statistics.mean = false, and leave out columns.value")
         if self.value.screen:

@@ -21,6 +21,12 @@ _PROTECTED = {
         "neighbours": "the values of one user's records change, any number of them, to anything; who was in which "
         "cell how often does not change",
     },
+    "spelling": {
+        "unit_of_privacy": "one user, as its id is written: all of the values with that id, in every cell of the day; "
+        "those with another spelling of it count as another user's",
+        "neighbours": "the values of the records with one id change, any number of them, to anything; who was in which "
+        "cell how often does not change",
+    },
     "day": {
         "unit_of_privacy": "one user of one day: all of the user's values of that day, in every cell; what the same "
         "person or thing gives on other days counts as another user's",

@@ -48,8 +48,8 @@ class DayReport:
         said_first: What a reader must know before the numbers, in sentences; None if nothing.
         late: Number of records that came after their day's release, by day; may include other days.
         n_covered: Number of records in the cells that are published.
-        without_day: Numbers of malformed rows and of rows without a readable time that belong to no day, by file. Known
-            only of a report on one day, as the next.
+        n_users: Number of users with records that were used. Known only of a report on one day, as the next two.
+        without_day: Numbers of malformed rows and of rows without a readable time that belong to no day, by file.
         cautions: What a person should look at, in sentences.
     """
 
@@ -69,6 +69,7 @@ class DayReport:
     said_first: str | None
     late: dict[dt.date, int]
     n_covered: int
+    n_users: int = 0
     without_day: dict[str, tuple[int, int]] = field(default_factory=dict)
     cautions: list[str] = field(default_factory=list)
 
@@ -115,6 +116,7 @@ def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision
     wide = [] if spread is None or error < spread else [no_better(error, spread, SHOWN, None, settings)]
     return replace(
         day,
+        n_users=shared.n_users,
         without_day=rows_without_day(date, config),
         cautions=[
             *wide,

@@ -181,6 +181,64 @@ def test_a_day_of_records_in_place_of_users_is_refused_unless_that_is_stated(
     assert verify_ledger(dataset.config).in_words.startswith("1 releases: ")
 
 
+SPELLINGS = [("0{}", "{}"), ("zh{}", "ZH{}"), ("b-00{}", "B-{}"), ("bus{} (1)", "bus{}"), ("bus{}-copy", "bus{}")]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [SPELLINGS[0], *(pytest.param(*pair, marks=pytest.mark.slow) for pair in SPELLINGS[1:])]
+)
+def test_users_with_two_spellings_are_refused_unless_they_are_stated_to_be_two(
+    dataset: Dataset, one: str, other: str
+) -> None:
+    """Half of a user's records under one spelling and half under another would each have the whole budget."""
+
+    def spelled(n: int) -> str:
+        return (one if n // N_USERS % 2 else other).format(n % N_USERS + 1)
+
+    dataset.write("day.csv", HEADER + rows(DATE, spelled))
+    with pytest.raises(HexveilError, match=f"{2 * N_USERS} of {2 * N_USERS} users differ from another only by zeros"):
+        dataset.release(DATE)
+    assert ledger.read_entries(dataset.config) == []
+    dataset.set(user_is="spelling")
+    dataset.release(DATE)
+    assert not any("differ from another" in caution for caution in report_day(DATE, {}, dataset.config).cautions)
+    (entry,) = releases(ledger.read_entries(dataset.config))
+    assert entry.in_words.startswith("each user, as its id is written, all values of the day: (")
+    assert entry.stated["guarantee"]["unit_of_privacy"].startswith("one user, as its id is written")
+    assert verify_ledger(dataset.config).n_releases == 1
+    dataset.set(user_is=None)
+    dataset.write("day2.csv", HEADER + rows(DAYS[1], as_vehicles))
+    with pytest.raises(HexveilError, match="an earlier release only each user, as its id is written"):
+        dataset.release(DAYS[1])
+
+
+@pytest.mark.parametrize(
+    ("names", "n_alike"), [(["7a", "07b", "17"], 0), (["a1", "a10", "A100"], 0), (["u7", "U07", "u70"], 2)]
+)
+def test_few_users_with_two_spellings_are_said(dataset: Dataset, names: list[str], n_alike: int) -> None:
+    dataset.write("day.csv", HEADER + rows(DATE, lambda n: [*names, *(f"bus{k}" for k in range(30))][n % 33]))
+    dataset.release(DATE)
+    report = report_day(DATE, {}, dataset.config)
+    assert report.n_users == 33
+    said = [caution for caution in report.cautions if "differ from another" in caution]
+    assert [caution.partition(" users")[0] for caution in said] == ([f"{n_alike} of 33"] if n_alike else [])
+
+
+@pytest.mark.parametrize(("n_kept", "is_said"), [(3, True), (8, False)])
+def test_users_of_whom_few_return_are_said(dataset: Dataset, n_kept: int, is_said: bool) -> None:
+    """The others have a new name each day, and with it a new budget."""
+    dataset.set(files=["raw/{date}.csv"])
+    for day in DAYS:
+        changing = as_of_day(day)
+        users = [as_vehicles(n) if n < n_kept else changing(n) for n in range(N_USERS)]
+        dataset.write(f"{day}.csv", HEADER + rows(day, lambda n, users=users: users[n % N_USERS]))
+    for day in DAYS[::2]:
+        dataset.release(day)
+    cautions = report_day(DAYS[2], {}, dataset.config).cautions
+    said = [one for one in cautions if one.startswith(f"{N_USERS - n_kept} of {N_USERS} users were seen on no other")]
+    assert len(said) == is_said
+
+
 def test_users_that_no_other_day_had_are_refused_unless_that_is_stated(dataset: Dataset) -> None:
     for day in DAYS:
         dataset.write(f"{day}.csv", HEADER + rows(day, as_of_day(day)))

@@ -30,7 +30,8 @@ _CLOCKS = (
     "hourutc",
 )
 _INSTANT = re.compile(
-    r"\s*((?P<y>(?:19|20)\d\d)[-/. ]?(?P<m>\d\d?)[-/. ]?(?P<d>\d\d?)|(?P<a>\d\d?)[-/. ](?P<b>\d\d?)[-/. ](?P<z>(?:19|20)\d\d))"
+    r"\s*((?P<y>(?:19|20)\d\d)[-/. ]?(?P<m>\d\d?)[-/. ]?(?P<d>\d\d?)"
+    r"|(?P<a>\d\d?)[-/. ](?P<b>\d\d?)[-/. ](?P<z>(?:19|20)\d\d))"
     r"[T ,]+\d\d?:?\d\d.*"
 )
 """A date with a time of day behind it, the year first or last."""
@@ -88,8 +89,8 @@ def columns_of_instants(look: Look, columns: Mapping[str, Any], dates: Collectio
 def _are_instants(entries: Sequence[Any], near: Collection[dt.date]) -> bool:
     held = [one for one in entries if one not in _NONE]
     unit = recognise.time_unit(held)
-    on = [_days_of(one, unit) for one in held]
-    return bool(held) and sum(not near.isdisjoint(days) for days in on) >= _ENOUGH * len(held)
+    are_near = [any(day in near for day in _days_of(one, unit)) for one in held]
+    return bool(held) and sum(are_near) >= _ENOUGH * len(held)
 
 
 def _days_of(written: Any, unit: str | None) -> set[dt.date]:

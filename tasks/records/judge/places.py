@@ -29,7 +29,7 @@ def derive_values(connection: warehouse.Connection, day: dict[str, Any], before:
         return
     start, end = config.day_bounds(day["date"])
     gap = dt.timedelta(seconds=config.value.longest_gap)
-    looks_back = config.columns.user_is is None  # else the same name is somebody else on the day before
+    looks_back = config.columns.users_return  # else the same name is somebody else on the day before
     parameters = {
         "fix_ids": sorted({*day["file_ids"], *before}) if looks_back else day["file_ids"],
         "first": start - gap if looks_back else start,

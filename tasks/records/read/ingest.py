@@ -52,7 +52,7 @@ def ingest_records(date: dt.date, config: Config) -> None:
 
 def looks_back(config: Config) -> bool:
     """Return whether a day's values follow from records of the day before too."""
-    return config.columns.is_speed and config.columns.user_is is None
+    return config.columns.is_speed and config.columns.users_return
 
 
 def ingest_before(read: Callable[[], None], date: dt.date) -> None:
