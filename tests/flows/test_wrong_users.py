@@ -181,6 +181,23 @@ def test_a_day_of_records_in_place_of_users_is_refused_unless_that_is_stated(
     assert verify_ledger(dataset.config).in_words.startswith("1 releases: ")
 
 
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("scooter_id,rider_id", "'rider_id' names people, and each 'scooter_id' is protected instead"),
+        ("card_id,gate", "'card_id' names people or what they carry"),
+        ("bus,vehicle_label", None),
+    ],
+)
+def test_people_in_place_of_vehicles_are_said(dataset: Dataset, columns: str, said: str | None) -> None:
+    lines = [f"{n % 5},{n % 7},{DATE}T08:{n:02}:00Z,47.05,8.31,30" for n in range(40)]
+    file = dataset.write("day.csv", "\n".join([HEADER.replace("bus", columns).strip(), *lines]) + "\n")
+    reasons = propose_source([file], dataset.folder, Given()).reasons
+    cautions = [one for one in reasons if "names people" in one]
+    assert len(cautions) == (said is not None)
+    assert all(one.startswith(f"Caution: {said}") for one in cautions)
+
+
 SPELLINGS = [("0{}", "{}"), ("zh{}", "ZH{}"), ("b-00{}", "B-{}"), ("bus{} (1)", "bus{}"), ("bus{}-copy", "bus{}")]
 
 

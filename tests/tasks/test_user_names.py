@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.records.input_formats.roles import recognise_roles
-from tasks.records.input_formats.user_names import names_no_user
+from tasks.records.input_formats.user_names import names_no_user, names_people
 
 HEADERS = {
     "MMSI,BaseDateTime,LAT,LON,SOG,COG,Heading,VesselName,IMO,CallSign,VesselType,Status": "MMSI",
@@ -106,3 +106,14 @@ def test_what_somebody_has_several_of_is_known_by_its_name(name: str) -> None:
 @pytest.mark.parametrize("name", ["bus", "id", "trip.vehicle.id", "trip_vehicle_id", "x17", "driver", "fleet", ""])
 def test_and_nothing_else_is(name: str) -> None:
     assert not names_no_user(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_so"),
+    [
+        *[(one, True) for one in ("rider_id", "card_id", "hack_license", "driverRef", "id_tarjeta", "phone_no")],
+        *[(one, False) for one in ("scooter_id", "user_id", "passengers", "card_type", "trip_id", "medallion")],
+    ],
+)
+def test_people_and_what_they_carry_are_known_by_their_names(name: str, is_so: bool) -> None:
+    assert names_people(name) == is_so

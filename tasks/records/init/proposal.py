@@ -39,7 +39,7 @@ from tasks.records.init.proposed_times import (
     form_of_times,
     zone_of_times,
 )
-from tasks.records.init.proposed_users import strangers
+from tasks.records.init.proposed_users import people, strangers
 from tasks.records.init.proposed_values import are_fixes, has_no_values, rows_that_count
 from tasks.records.init.same_form import refuse_other_forms
 from tasks.records.init.time_columns import of_time, written_times
@@ -89,7 +89,7 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
         raise BadInput(f"{files[0]}: has no record; name a file with records")
     if given.per_degree is not None:
         columns["per_degree"] = given.per_degree
-    proposal.reasons += rows_that_count(looks, given, proposal)
+    proposal.reasons += [*people(first, columns), *rows_that_count(looks, given, proposal)]
     places = places_of(looks, proposal.settings, proposal.reasons)
     _time_zone(places, given, proposal)
     form = _times(files, folder, looks, given, proposal)

@@ -2,11 +2,13 @@
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tasks.records.input_formats.file_users import user_of_path
 from tasks.records.input_formats.input_format import Look
+from tasks.records.input_formats.user_names import names_people
 
 _FEWEST_TO_TELL = 20
 _FEWEST_THAT_RETURN = 5
@@ -31,6 +33,20 @@ def name_users(files: Sequence[Path], which: str, folder: Path) -> bool:
     """
     users = {user_of_path(path, which, folder) for path in files}
     return len(users) > 1 and None not in users
+
+
+def people(look: Look, columns: Mapping[str, Any]) -> list[str]:
+    """Return cautions if the users are people, who may want to hide where they were, or a column names people too."""
+    user = columns["user"]
+    if names_people(user):
+        return [
+            f"Caution: {user!r} names people or what they carry, and where each of them was is taken to be public. If "
+            'it is a secret, take privacy.protects = "presence", as docs/how-to/presence.md says'
+        ]
+    others = [name for name in look.own_names if name not in columns.values() and names_people(name)]
+    return [
+        f"Caution: {name!r} names people, and each {user!r} is protected instead of them; see --user" for name in others
+    ]
 
 
 def strangers(looks: Sequence[Look], column: str, dates: Sequence[dt.date]) -> list[str]:

@@ -77,6 +77,17 @@ _PREFIXES_OF_NUMBERS = _words("nr numero num no nomor numer")
 _NEVER_ALONE = frozenset(_words("van dev veh gps mobile terminal probe bil тс emp kart car"))
 """What has another meaning without such a word."""
 _PEOPLE = frozenset(_words("user person passenger rider customer participant subject driver pax student visitor"))
+_ONE_OF_THEM = frozenset(
+    _words(
+        "person participant subject rider passenger customer individual patient employee courier driver client student "
+        "worker staff visitor guest volunteer respondent athlete runner cyclist pedestrian traveller traveler commuter "
+        "resident pax cust emp drv hacklicense card smartcard phone smartphone handset imsi msisdn iccid maid gaid idfa "
+        "adid advertisingid fahrer kunde kunden karte karten teilnehmer conducteur chauffeur carte usager abonne "
+        "conductor chofer tarjeta cliente persona motorista condutor cartao autista tessera utente bestuurder kaart "
+        "kierowca karta ridic kortti surucu kart kartu pengemudi водитель карта 司机 利用者"
+    )
+)
+"""People, and what goes where one of them goes."""
 _LEFT_OUT = frozenset(
     _words(
         "of the de del du da do la le el di info data details properties attributes descriptor meta descr local unique "
@@ -164,6 +175,13 @@ def names_no_user(name: str) -> bool:
     """Return whether a column is named like what is another one the next time, as `trip_id` and `order.number` are."""
     words = [one for one in _telling(name) if one not in _SUFFIXES]
     return user_rank(name) is None and words[-1:] != [] and words[-1] in COUNTED | _PASSING
+
+
+def names_people(name: str) -> bool:
+    """Return whether a column names people, or what each of them carries: where these were may be a secret."""
+    words = [one for one in _telling(name) if one not in _SUFFIXES]
+    rank = user_rank(name)
+    return rank is not None and rank[0] == 0 and not _ONE_OF_THEM.isdisjoint([*words[-1:], "".join(words[-2:])])
 
 
 def may_be_rows(name: str) -> bool:
