@@ -70,7 +70,8 @@ class Held(NamedTuple):
 
     Attributes:
         area: The sides of a box around their places, with a margin, in degrees.
-        n_places: How many places it is of.
+        n_places: How many places there are.
+        n_swapped: How many of them are not in it, as they would lie among the others with both numbers swapped.
         days: How many records are of each local day.
         grid: The finest hexagons, and the shortest slots, with which most cells have several records.
         reason: Why it is not the usual grid; "" if it is.
@@ -78,6 +79,7 @@ class Held(NamedTuple):
 
     area: dict[str, float]
     n_places: int
+    n_swapped: int
     days: dict[dt.date, int]
     grid: dict[str, int]
     reason: str
@@ -93,7 +95,7 @@ def read_records(date: dt.date, config: Config) -> Held:
     ingest_records.fn(date, config)
     with warehouse.connect(config) as connection:
         use_places(connection, config)
-        *sides, n_places = warehouse.rows(connection, "read/area_of_records", {"far": _FAR_DEGREES})[0]
+        *sides, n_places, n_swapped = warehouse.rows(connection, "read/area_of_records", {"far": _FAR_DEGREES})[0]
         days = dict(warehouse.rows(connection, "read/days_of_records"))
         grid, reason = _grid(connection, date)
     if not days and config.columns.only:
@@ -109,6 +111,7 @@ def read_records(date: dt.date, config: Config) -> Held:
             "east": min(180.0, _outwards(east, 1)),
         },
         n_places,
+        n_swapped,
         days,
         grid,
         reason,

@@ -71,6 +71,16 @@ def test_the_area_is_around_all_records_and_not_the_first(dataset: Dataset, hexv
         assert "must be four numbers, SOUTH,NORTH,WEST,EAST" in ended.stderr
 
 
+def test_places_that_are_swapped_do_not_widen_the_area(dataset: Dataset, hexveil: Hexveil) -> None:
+    times = [f"{DATE}T{n // 60:02}:{n % 60:02}:00Z" for n in range(600)]
+    file = dataset.write("day.csv", HEADER + rows(times[:580]) + rows(times[580:], 8.31, 47.05))
+    said, settings = init(dataset, hexveil, file)
+    assert "The area is around 580 places" in said
+    assert "Caution: 20 of 600 places would lie among the others if latitude and longitude were swapped" in said
+    assert settings["validation"] == {"south": 46.5, "north": 47.6, "west": 7.8, "east": 8.9}
+    assert "20 place_outside_area" in said
+
+
 def parquet(dataset: Dataset, is_int96: bool) -> Path:
     time = pa.array([dt.datetime(2026, 3, 2, 8 + n) for n in range(6)], pa.timestamp("us"))
     columns = {"bus": ["a", "b"] * 3, "time": time, "lat": [47.05] * 6, "lon": [8.31] * 6, "speed": [30.0] * 6}
