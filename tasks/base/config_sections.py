@@ -41,8 +41,9 @@ class Value(Section):
     that local day on `factor` is this one; before the first it is the one above."""
     missing: tuple[Number, ...] = Field(default=(), max_length=64, exclude_if=lambda values: not values)
     """Values of the source, before `factor`, that mean "not measured", for example `[255]`. An empty value always does.
-    Such a record stays, because it must not depend on a value which records count. The mechanism `estimated` learns
-    nothing from it; in all others it counts as the midpoint."""
+    Such a record stays, because it must not depend on a value which records count. In `estimated` it counts as what was
+    expected, so where most are missing the map stays a guess with intervals that are too short; in all others it counts
+    as the midpoint."""
 
     longest_gap: int = Field(default=120, ge=1, le=86400, exclude_if=lambda seconds: seconds == 120)
     """For `columns.value = "{speed}"`: after so many seconds without a fix there is no speed; the value is missing."""

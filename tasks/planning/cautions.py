@@ -133,7 +133,7 @@ def _unscreened(n_asked: int, config: Config) -> str | None:
     return (
         "too few users have budget for value.screen: at this epsilon_per_day its noisy count cannot tell anything of "
         f"fewer than {2 * screening.margin + 1:,}. So it is not asked and costs nothing, and a day whose values cannot "
-        "be read is not noticed. Ask the source's owner how values are written, or raise epsilon_per_day."
+        "be read is published as if they were as expected. Look into private/values/ first, or raise epsilon_per_day."
     )
 
 

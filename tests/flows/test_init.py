@@ -250,6 +250,19 @@ def test_swapped_places_and_decimal_commas_are_seen(dataset: Dataset) -> None:
     assert look_at(file, Given()).names == ["bus", "time", "lat", "lon", "speed"]
 
 
+@pytest.mark.parametrize(("delimiter", "mark"), [(";", ","), (",", None)])
+def test_values_between_semicolons_may_have_a_decimal_comma(dataset: Dataset, delimiter: str, mark: str | None) -> None:
+    """Places have a point, and values are never looked into; with the comma a point is read too."""
+    names = ["bus", "time", "lat", "lon", "fare"]
+    rows = [["b1", f"2026-01-15T08:0{n}:00Z", "47.05", "8.31", "12.5" if n % 2 else '"12,5"'] for n in range(6)]
+    file = dataset.write("day.csv", "\n".join(delimiter.join(one) for one in [names, *rows]) + "\n")
+    found = propose_source([file], dataset.folder, Given())
+    assert found.settings["dataset"].get("decimal") == mark
+    dataset.set(dataset={"delimiter": delimiter, "decimal": mark or "."}, columns={"value": "fare"})
+    dataset.prepare()
+    assert dataset.query("select count(value) from raw_record") == [(6 if mark else 3,)]
+
+
 def test_a_named_unit_that_is_not_published_is_converted(dataset: Dataset, hexveil: Hexveil) -> None:
     file = dataset.write("day.csv", f"bus,time,lat,lon,speed_mph\nb1,{DATE}T08:00:00Z,47.0,8.3,9\n")
     assert hexveil("init", file, "--to", dataset.folder / "a.toml", "--unit", "km/h", "--yes").returncode == 0

@@ -48,6 +48,9 @@ def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reason
     if mark == ",":
         dataset["decimal"] = ","
         reasons.append("places are written with a decimal comma")
+    elif dataset.get("delimiter") == ";":
+        dataset["decimal"] = ","  # which reads a point too
+        reasons.append("fields are split by ';', so values may have a decimal comma, which is read as a point is")
     places = np.array([[_number(one, mark) for one in pair] for pair in zip(*written, strict=True)]).reshape(-1, 2)
     places = _in_degrees(places, columns, reasons)
     places = places[np.isfinite(places).all(axis=1) & (places != 0).any(axis=1)]

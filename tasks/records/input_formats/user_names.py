@@ -81,8 +81,8 @@ _ONE_OF_THEM = frozenset(
     _words(
         "person participant subject rider passenger customer individual patient employee courier driver client student "
         "worker staff visitor guest volunteer respondent athlete runner cyclist pedestrian traveller traveler commuter "
-        "resident pax cust emp drv hacklicense card smartcard phone smartphone handset imsi msisdn iccid maid gaid idfa "
-        "adid advertisingid fahrer kunde kunden karte karten teilnehmer conducteur chauffeur carte usager abonne "
+        "resident pax emp drv hacklicense card smartcard phone smartphone handset imsi msisdn iccid maid gaid idfa "
+        "cust adid advertisingid fahrer kunde kunden karte karten teilnehmer conducteur chauffeur carte usager abonne "
         "conductor chofer tarjeta cliente persona motorista condutor cartao autista tessera utente bestuurder kaart "
         "kierowca karta ridic kortti surucu kart kartu pengemudi водитель карта 司机 利用者"
     )
