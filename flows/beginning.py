@@ -300,4 +300,5 @@ def _try(date: dt.date, config: Config) -> list[str]:
     without = show.rows_of_no_day(rows_without_day(date, config))
     said = [f"A run would be refused: {plan['refused']}"] if plan["refused"] else []
     said += [f"Caution: {one}" for one in plan["cautions"]]
-    return [read, *without, f"It has {plan['cells_total']:,} cells.", *said]
+    n_users, n_cells = plan["users"], plan["cells_total"]
+    return [read, *without, f"It has {n_users:,} users by {config.columns.user}, and {n_cells:,} cells.", *said]

@@ -81,7 +81,7 @@ def why_stopped(stop: Stopped) -> DayStopped:
     return DayStopped(
         f"{stop.date} is stopped before the rest of its budget is spent. Of {stop.n_asked:,} users, about "
         f"{n_unreadable:,} have mostly values that could not be read or are missing. This is a noisy count, and surely "
-        "it is more than half. It cost a hundredth of what a day may cost, epsilon "
+        "it is more than half. It cost a hundredth of what a day may cost; by itself that would be epsilon "
         f"{float(stop.epsilon):.3g}. Look at the source, columns.value, dataset.decimal and value.missing. Mend the "
         "settings and run the day again: then it is asked anew. If only the source was mended, or the day is right as "
         "it is, set value.screen = false for this day."

@@ -106,7 +106,7 @@ def answer(published: Published, question: Question) -> Answer:
             rows += [_named(label, period, question) | row | ({} if of_users else share)] if row else []
     if not rows:
         raise HexveilError("no hexagon with records on these days and hours is in an area; index.html shows what is")
-    table = pl.DataFrame(rows)
+    table = _within_bounds(pl.DataFrame(rows), published, both, question)
     return Answer(
         with_discoveries(table) if before else table,
         (
@@ -123,6 +123,15 @@ def answer(published: Published, question: Question) -> Answer:
         question.areas,
         tuple(sorted(reader.seen)),
     )
+
+
+def _within_bounds(table: pl.DataFrame, published: Published, dates: list[dt.date], question: Question) -> pl.DataFrame:
+    """Return the table with no interval beyond what values, or numbers of users, can be."""
+    if question.above is not None:
+        return table
+    lower, upper = (0, None) if question.of == "n_users" else map(float, published.bounds(dates))
+    ends = pl.col(f"^{question.name}(_before)?_ci95_(low|high)$")
+    return table.with_columns(ends.clip(lower, upper))
 
 
 def _asked_for(label: Label, grids: list[tuple[int, int]], question: Question, n_seen: int) -> float:

@@ -123,7 +123,7 @@ class Published:
 
     def bounds(self, dates: list[dt.date]) -> tuple[Decimal, Decimal]:
         """Return the widest bounds of the values of some days."""
-        values = [one["value"] for one in self.manifests(dates)]
+        values = [one["settings"]["value"] for one in self.manifests(dates)]
         return min(Decimal(one["lower"]) for one in values), max(Decimal(one["upper"]) for one in values)
 
     def check_one_value(self, dates: list[dt.date]) -> None:

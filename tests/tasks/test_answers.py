@@ -380,6 +380,20 @@ def test_changes_are_listed_by_the_rule_of_benjamini_and_hochberg(published: Pat
     assert found["changed"].sum() == (passing.max() + 1 if passing.size else 0)
 
 
+def test_no_interval_goes_beyond_what_values_can_be(published: Path) -> None:
+    wide = ask(published, by="day").table
+    lower = round(min(wide["mean"].to_list()) - 0.01, 6)
+    for date in map(day, range(3)):
+        manifest = published / f"date={date}" / "manifest.json"
+        stated = json.loads(manifest.read_text())
+        stated["settings"]["value"]["lower"] = str(lower)
+        manifest.write_text(json.dumps(stated))
+    narrow = ask(published, by="day").table
+    assert narrow["mean_ci95_low"].min() == lower
+    assert narrow["mean_ci95_high"].to_list() == wide["mean_ci95_high"].to_list()
+    assert narrow["mean_sd"].to_list() == wide["mean_sd"].to_list()
+
+
 def test_what_no_two_days_have_in_common_is_left_in_a_difference() -> None:
     """By the numbers of areas that differ from day to day, the difference of two days would have no error."""
     days = [Sums(10, 5.0, 4.0, 3.9, 1, 1), Sums(10, 7.0, 4.2, 4.1, 1, 1), Sums(10, 6.0, 4.0, 3.9, 1, 1)]
