@@ -167,8 +167,8 @@ class Columns(Section):
     """IANA time zone of times without an offset, such as `UTC`. Without it they are of `dataset.timezone`, and those of
     Parquet's INT96 of UTC."""
     time_unit: TimeUnit | None = Field(default=None, exclude_if=lambda unit: unit is None)
-    """For times that are numbers since 1970: what they count, `s`, `ms`, `us` or `ns`. Without it the unit is
-    recognised from the range of a file's first times, if they are of the years 1990 to 2100."""
+    """For times that are numbers since 1970, of the years 1990 to 2100: what they count, `s`, `ms`, `us` or `ns`.
+    Without it the unit is recognised from the range of a file's first times."""
     time_format: str | None = Field(default=None, min_length=2, exclude_if=lambda form: form is None)
     """For times that are written otherwise: their form, for example `%m/%d/%Y %I:%M %p`. `%Y %m %d %H %M %S` are year,
     month, day, hour, minute and second, `%b` is Jan, `%I` and `%p` are hours to 12 and AM or PM, `%z` is the

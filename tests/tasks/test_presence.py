@@ -189,6 +189,16 @@ def test_the_curator_has_a_report_that_nobody_else_has(dataset: tuple[Dataset, P
     assert (config.storage_path / "private").stat().st_mode & 0o077 == 0
 
 
+def test_times_in_another_unit_than_the_declared_one_cannot_be_read(tmp_path: Path) -> None:
+    files, config = made(tmp_path, CONFIG.replace('time = "time"', 'time = "time"\ntime_unit = "ms"'))
+    seconds = int(dt.datetime.combine(DATE, dt.time(8), dt.UTC).timestamp())
+    place = tuple(map(str, h3.cell_to_latlng(AREA[0])))
+    write(files, DATE, [("u1", str(time), *place, "50") for time in (seconds * 1000, seconds)])
+    read_day(DATE, config)
+    report = json.loads((config.storage_path / "private" / "reports" / f"{DATE}.json").read_text())
+    assert (report["kept"], report["time_unreadable"]) == (1, 1)
+
+
 def test_slots_are_those_of_the_clock_on_the_wall(tmp_path: Path) -> None:
     """Where the clock goes back an hour is twice in one slot; where it goes forward a slot begins at no instant."""
     text = CONFIG.replace('"UTC"', '"Europe/Zurich"').replace("slot_minutes = 360", "slot_minutes = 60")

@@ -2,16 +2,19 @@
 
 import datetime as dt
 import itertools
+import json
 from decimal import Decimal
 from typing import Any
 
 import polars as pl
 import pytest
 from reading import ingest, refusal
-from support import DATE, HEADER, Dataset, slow
+from support import HEADER, Dataset, slow
 
 from tasks.base.config import Config
-from tasks.base.errors import BadConfig
+from tasks.base.config_source import TimeUnit
+from tasks.base.errors import BadConfig, BadInput
+from tasks.records.input_formats import recognise
 
 INSTANT = dt.datetime(2026, 1, 15, 8, 30, 15, tzinfo=dt.UTC)
 EPOCH = int(INSTANT.timestamp())
@@ -67,12 +70,37 @@ def test_a_nanosecond_is_not_lost_in_a_double(dataset: Dataset) -> None:
     assert instants(dataset) == [EPOCH + 1.999999]
 
 
-@pytest.mark.parametrize(("unit", "written"), [("s", "86400"), ("ms", "86400000"), ("ns", "86400000000000")])
-def test_a_declared_unit_reads_times_of_any_year(dataset: Dataset, unit: str, written: str) -> None:
-    dataset.set(time_unit=unit)
-    dataset.write("a.csv", f"{HEADER}bus1,{written},47,8,30\nbus1,{DATE}T08:00:00Z,47,8,30\n")
+@pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.json", "a.parquet"])
+@pytest.mark.parametrize("unit", recognise.UNITS)
+def test_a_declared_unit_reads_times_of_the_years_that_recognition_knows(
+    dataset: Dataset, unit: TimeUnit, name: str
+) -> None:
+    """Seconds read as milliseconds would be of 1970: rows of another day, of which nothing is said."""
+    first, end = (int(dt.datetime(year, 1, 1, tzinfo=dt.UTC).timestamp()) for year in (1990, 2100))
+    whole = [second * recognise.UNITS[unit] for second in (first, end - 1, first - 1, end, 86400)]
+    dataset.set(time_unit=unit, files=["raw/*"])
+    if name == "a.parquet":
+        write_parquet(dataset, pl.Series(whole))
+    else:
+        rows = [{"bus": "b", "time": time, "lat": 47, "lon": 8, "speed": 1} for time in whole]
+        lines = {"a.json": json.dumps(rows), "a.ndjson": "\n".join(map(json.dumps, rows))}
+        dataset.write(name, lines.get(name, HEADER + "".join(f"b,{time},47,8,1\n" for time in whole)))
     ingest(dataset)
-    assert dataset.query("select epoch(observed_at) from raw_record order by row_number") == [(86400,), (None,)]
+    read = dataset.query("select epoch(observed_at) from raw_record order by row_number")
+    assert read == [(first,), (end - 1,), (None,), (None,), (None,)]
+    assert [recognise.time_unit([time]) == unit for time in whole] == [True, True, False, False, False]
+
+
+def test_a_file_in_another_unit_than_the_declared_one_is_counted_and_the_hint_names_the_unit(dataset: Dataset) -> None:
+    dataset.set(time_unit="ms")
+    for name, unit in (("a.csv", 1000), ("b.csv", 1)):
+        rows = (f"bus{one},{(EPOCH + one) * unit},47.05,8.31,30\n" for one in range(9))
+        dataset.write(name, HEADER + "".join(rows))
+    with pytest.raises(BadInput, match=r"b\.csv: 0 malformed .* and 9 with a time that cannot be read") as caught:
+        dataset.prepare()
+    assert 'Times must be numbers of 1990 to 2100 in columns.time_unit = "ms".' in str(caught.value)
+    dataset.set(time_unit=None)
+    dataset.prepare()
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,11 @@ def of_times(config: Config) -> str:
     other = next((kind.time_else for kind in kinds if kind and kind.time_else), None)
     if other and config.columns.time_else is None and config.columns.time != other:
         return f'If vehicles have no "{config.columns.time}", set columns.time_else = "{other}": the time of the feed.'
+    if config.columns.time_unit is not None:
+        return (
+            f'Times must be numbers of 1990 to 2100 in columns.time_unit = "{config.columns.time_unit}". If files '
+            "count differently, remove it: then the unit of each is recognised."
+        )
     can_join = len(config.columns.of_time) == 1 and any(kind and kind.has_columns for kind in kinds)
     joined = ' Where the date has a column of its own, columns.time names both, as in ["date", "time"].'
     return (
