@@ -20,7 +20,7 @@ from tasks.reporting.artifacts import emit_released, emit_withheld, make_budget_
 
 def backfill(
     config_file: Path, first: dt.date, last: dt.date, shortage: Shortage = "refuse", skip_missing: bool = False
-) -> None:
+) -> list[str]:
     """Publish every local day of a range: prepare and plan all days first, in parallel, then release them in order.
 
     A day that was released already is only published again. A day that fails is reported, and the others are done. To
@@ -34,13 +34,16 @@ def backfill(
             it evenly over the range, or "clip" users to what they have left.
         skip_missing: Whether days without a file or a row are no problems.
 
+    Returns:
+        What is wrong with files of released days that cannot be read, so that late records in them are not counted.
+
     Raises:
         BudgetExceeded: The budget does not pay every day in full; nothing was spent.
         HexveilError: Names the days with problems, and the problems.
     """
     if is_presence(config_file):
         presence.backfill(config_file, first, last, shortage, skip_missing)
-        return
+        return []
     config = load_config(config_file)
     days = released_days(first, last, config)
     spending = spread_budget(days.dates, config) if shortage == "spread" else config
@@ -50,10 +53,11 @@ def backfill(
     plans, unplanned = _prepare_and_plan(wanted, shortage, skip_missing, spending)
     problems |= unplanned
     to_release = [date for date in days.dates if date in days.released or date in plans]
+    unread: dict[str, None] = {}
     for date in progress([date for date in to_release if date not in problems], "releasing days"):
         try:
             publish_files(days.released.get(date) or release_statistics(date, plans[date], spending), config)
-            count_late_records(date, config)
+            unread |= dict.fromkeys(count_late_records(date, config)[1])
             if date not in days.released:
                 emit_released(date, config)
         except HexveilError as error:
@@ -65,6 +69,7 @@ def backfill(
     if problems:
         listed = "\n".join(f"  {date}: {problem}" for date, problem in sorted(problems.items()))
         raise HexveilError(f"{len(problems)} of {len(days.dates)} days have problems, the others are done:\n{listed}")
+    return list(unread)
 
 
 def _prepare_and_plan(

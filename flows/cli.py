@@ -135,14 +135,17 @@ def backfill(
         return
     from tasks.reporting.day_report import report_range
 
+    unread: list[str] = []
     try:
-        flows.backfill(config.resolve(), first.date(), last.date(), shortage, skip_missing)
+        unread = flows.backfill(config.resolve(), first.date(), last.date(), shortage, skip_missing)
     finally:
         days = report_range(first.date(), last.date(), settings)
         if as_json:
             show.print_json({str(date): day and day.as_json for date, day in days.items()})
         else:
             show.show_range(days, settings)
+    if not as_json:
+        show.show_unread(unread)
     missing = [date for date, day in days.items() if day is None]
     if missing and not as_json:
         skipped = show.listed_days(missing)

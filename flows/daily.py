@@ -37,9 +37,9 @@ def daily(config_file: Path, date: dt.date, revision: str | None = None) -> DayR
         prepare_day(date, config)
         release_id = _release(date, config, revision)
     publish_files(release_id, config)
-    late = count_late_records(date, config)
+    late, unread = count_late_records(date, config)
     emit_released(date, config, revision)
-    day = make_day_artifact(date, late, config, revision)
+    day = make_day_artifact(date, late, config, revision, unread)
     make_budget_artifact(config)
     return day
 

@@ -21,6 +21,8 @@ from tasks.base.config_source import WHO
 from tasks.base.storage import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from flows.services import LocalServices
     from tasks.account.changes import Amendment
     from tasks.account.entry import Entry
@@ -76,6 +78,7 @@ def show_day(day: "DayReport", config: Config) -> None:
     out.print(f"  guarantee  {day.in_words}")
     out.print(f"  files      {shown(day.folder)}")
     _show_late(day)
+    show_unread(day.unread)
     for line in rows_of_no_day(day.without_day):
         out.print(f"  no day     {line}")
     for caution in day.cautions:
@@ -182,6 +185,12 @@ def show_services(local: "LocalServices", flows: tuple[str, ...], config: "Owner
     out.print(f"maps       {local.files_url.format(dataset=name)}")
     out.print(f"logs       {shown(local.folder)}")
     out.print(f"Days are counted in {config.timezone}. `hexveil down` (or make down) stops all of it.")
+
+
+def show_unread(problems: "Iterable[str]") -> None:
+    """Print what is wrong with files that came after the release of a day and cannot be read."""
+    for problem in problems:
+        out.print(f"  late       records in a file that cannot be read were not counted: {problem}")
 
 
 def _show_late(day: "DayReport") -> None:

@@ -25,7 +25,7 @@ class Flows(NamedTuple):
     """The functions that publish days, and ranges of days."""
 
     daily: Callable[..., Any]
-    backfill: Callable[..., None]
+    backfill: Callable[..., Any]
 
 
 def find_flows(home: Path, settings: Path, config: Owner, *, verbose: bool) -> Flows:

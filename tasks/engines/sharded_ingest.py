@@ -13,7 +13,7 @@ import polars as pl
 
 from tasks.base import durable, warehouse
 from tasks.base.config import Config, day_bounds
-from tasks.base.errors import BadInput
+from tasks.base.errors import BadInput, HexveilError
 from tasks.base.steps import step
 from tasks.engines import cluster, shard_store
 from tasks.engines.scratch import scratch
@@ -77,13 +77,28 @@ def ingest_shards(date: dt.date, config: Config) -> None:
 
 def read_into_shards(date: dt.date, config: Config, needed: bool = True) -> None:
     """Do the same as ``ingest_shards``, even if the day was forgotten."""
+    for problem in _read_into_shards(date, config, needed):
+        raise problem
+
+
+def read_readable_into_shards(date: dt.date, config: Config) -> list[BadInput]:
+    """Do the same, but go on after a file that cannot be read, and return what is wrong with each."""
+    problems = _read_into_shards(date, config, needed=False)
+    for problem in problems:
+        if not isinstance(problem, BadInput):
+            raise problem
+    return [problem for problem in problems if isinstance(problem, BadInput)]
+
+
+def _read_into_shards(date: dt.date, config: Config, needed: bool) -> list[HexveilError]:
+    """Read new files, and return what is wrong with those that were not read."""
     with shard_store.exclusive_shards(config) as fence:
         new, calls = _begin(date, fence, config, needed)
         outcomes = cluster.run_each(read_input, calls, config)
         for one, outcome in zip(new, outcomes, strict=True):
             if isinstance(outcome, ReadInput):
                 _keep(one, outcome, config)
-    cluster.succeeded(outcomes)
+    return [outcome for outcome in outcomes if isinstance(outcome, HexveilError)]
 
 
 @step("read {one.name}")

@@ -16,7 +16,7 @@ from tasks.engines.shard_parts import Part, find_parts, load_parts, names_by_sha
 from tasks.records.judge.count_outcomes import LEFT_OUT
 from tasks.records.judge.duplicates import seen_again
 from tasks.records.judge.places import use_places
-from tasks.records.read.ingest import current_files
+from tasks.records.read.ingest import readable_files
 
 _RELEASED = {"local_date": pl.Date, "release_id": pl.String, "n_rows": pl.Int64}
 
@@ -56,7 +56,7 @@ def rows_late_in_shards(date: dt.date, released: pl.DataFrame, config: Config) -
     """Return counts of the rows of released days in a day's files, from each shard."""
     with shard_store.exclusive_shards(config):
         with warehouse.connect(config) as connection:
-            file_ids = current_files(connection, date, config)
+            file_ids = readable_files(connection, date, config)
             connection.register("released_day", released)
             if not warehouse.rows(connection, "checks/rows_not_released", {"file_ids": file_ids}):
                 return []

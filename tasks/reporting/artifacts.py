@@ -4,6 +4,8 @@ Without a scheduler, nothing is made that only the scheduler would show.
 """
 
 import datetime as dt
+from collections.abc import Sequence
+from dataclasses import replace
 
 from tasks.account.in_words import PAID_IN_PART
 from tasks.account.ledger import list_entries
@@ -22,10 +24,10 @@ _MAP = "map.html"
 
 @step("artifact of {config.dataset.name} {date}")
 def make_day_artifact(
-    date: dt.date, late: dict[dt.date, int], config: Config, revision: str | None = None
+    date: dt.date, late: dict[dt.date, int], config: Config, revision: str | None = None, unread: Sequence[str] = ()
 ) -> DayReport:
     """Show a day's results, the late records of any day, and the links to its files; return the results."""
-    day = report_day(date, late, config, revision)
+    day = replace(report_day(date, late, config, revision), unread=list(unread))
     if scheduler.in_flow_run():
         _show_day(date, day, config)
     return day

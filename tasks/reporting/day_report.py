@@ -48,8 +48,9 @@ class DayReport:
         said_first: What a reader must know before the numbers, in sentences; None if nothing.
         late: Number of records that came after their day's release, by day; may include other days.
         n_covered: Number of records in the cells that are published.
-        n_users: Number of users with records that were used. Known only of a report on one day, as the next two.
+        n_users: Number of users with records that were used. Known only of a report on one day, as the next three.
         without_day: Numbers of malformed rows and of rows without a readable time that belong to no day, by file.
+        unread: What is wrong with files that cannot be read, so that late records in them are not counted.
         cautions: What a person should look at, in sentences.
     """
 
@@ -71,6 +72,7 @@ class DayReport:
     n_covered: int
     n_users: int = 0
     without_day: dict[str, tuple[int, int]] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
     cautions: list[str] = field(default_factory=list)
 
     @property

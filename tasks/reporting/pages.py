@@ -49,6 +49,7 @@ def day_page(
             f"# {text(config.dataset.name)} {date}",
             *([f"**{day.said_first}**"] if day.said_first else []),
             " · ".join(f"[{name}]({link})" for name, link in links.items()),
+            *(f"**Late, in a file that cannot be read**: {text(problem)}" for problem in day.unread),
             *(f"**Caution**: {text(caution)}" for caution in day.cautions),
             table(("records", "rows"), records),
             table(("cells", ""), cells),

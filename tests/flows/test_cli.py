@@ -69,6 +69,12 @@ def test_a_day_is_run_again_shown_verified_and_exported(
     busy_dataset.write("late.csv", HEADER + f"bus90,{DATE}T08:01:30Z,47.05,8.31,12\n")
     late = f"  late       1 records of {DATE} came after its release; they change nothing\n"
     assert hexveil("run", *where, "--date", DATE).stdout == first.stdout.rstrip("\n") + f"\n{late}\n"
+    bad = busy_dataset.write("bad.csv", "")
+    for command in (("run", "--date", DATE), ("backfill", "--from", DATE, "--to", DATE)):
+        said = hexveil(*command, *where).stdout
+        assert late in said
+        assert f"  late       records in a file that cannot be read were not counted: {bad}: " in said
+    bad.unlink()
     assert {path: path.read_bytes() for path in busy_dataset.published(".").iterdir()} == before
     shown = hexveil("ledger", "show", *where).stdout
     assert "test-2026-01-15-h3r7-60min-mean" in shown

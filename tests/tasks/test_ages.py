@@ -134,7 +134,7 @@ def test_a_fix_that_a_file_of_the_next_day_repeats_is_not_late(aged: Dataset, en
     lines(aged, *day, *(fix(MIDNIGHT + 86395, 0.3, f"b{bus}") for bus in range(5)))
     aged.run_day()
     lines(aged, fix(MIDNIGHT + 86405, 10.25), fix(MIDNIGHT + 86405, 12.25, "b2"), name="b.ndjson")
-    assert count_late_records.fn(DATE, aged.config) == {DATE: 1}
+    assert count_late_records.fn(DATE, aged.config) == ({DATE: 1}, [])
 
 
 def test_fixes_of_others_and_elsewhere_are_others_however_near_in_time(aged: Dataset) -> None:

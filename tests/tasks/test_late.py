@@ -4,6 +4,7 @@ import pytest
 from support import DATE, ENGINES, HEADER, Dataset, all_files, later_day, slow
 
 from tasks.account import ledger
+from tasks.base.config_source import OF_FILE
 from tasks.base.errors import BadInput, HexveilError
 from tasks.engines.late import count_late_records
 from tasks.engines.prepare import preparation
@@ -37,7 +38,7 @@ def test_records_that_come_after_the_release_are_kept_counted_and_change_nothing
     assert busy_dataset.query(
         "select sum(held_row.n_rows) from held_row join raw_file using (file_id) where name = 'raw/late.csv'"
     ) == [(2,)]
-    late = count_late_records.fn(DATE, busy_dataset.config)
+    late, _ = count_late_records.fn(DATE, busy_dataset.config)
     assert report_day(DATE, late, busy_dataset.config).late == late == {DATE: 2}
     assert verify.verify_ledger(busy_dataset.config).n_releases == 1
 
@@ -81,10 +82,12 @@ def test_counting_for_one_day_tells_what_was_late_of_others_too_whatever_is_wron
         busy_dataset.write(f"{date}.csv", (busy_dataset.folder / "raw" / name).read_text())
         busy_dataset.run_day(date)
     busy_dataset.write(f"{DATE}-late.csv", HEADER + LATE)
-    assert count_late_records.fn(DATE, busy_dataset.config) == {DATE: 2}
-    assert count_late_records.fn(tomorrow, busy_dataset.config) == {DATE: 2}
+    assert count_late_records.fn(DATE, busy_dataset.config) == ({DATE: 2}, [])
+    assert count_late_records.fn(tomorrow, busy_dataset.config) == ({DATE: 2}, [])
     busy_dataset.write(f"{tomorrow}-bad.csv", "no header\n")
-    assert count_late_records.fn(tomorrow, busy_dataset.config) == {DATE: 2}
+    late, unread = count_late_records.fn(tomorrow, busy_dataset.config)
+    assert late == {DATE: 2}
+    assert f"{tomorrow}-bad.csv" in unread[0]
 
 
 def test_a_revision_uses_what_was_late(busy_dataset: Dataset) -> None:
@@ -112,7 +115,7 @@ def test_files_that_are_gone_are_no_reason_to_fail_a_released_day(busy_dataset: 
     for name in ("day.csv", "late.csv"):
         (busy_dataset.folder / "raw" / name).unlink()
     busy_dataset.run_day()
-    assert count_late_records.fn(DATE, busy_dataset.config) == {DATE: 2}
+    assert count_late_records.fn(DATE, busy_dataset.config) == ({DATE: 2}, [])
     with pytest.raises(BadInput, match="no file"):
         busy_dataset.run_day(DATE + dt.timedelta(days=1))
 
@@ -177,8 +180,32 @@ def test_digests_of_one_file_differ_between_releases(busy_dataset: Dataset) -> N
     assert first.stated["inputs"][0]["digest"] != second.stated["inputs"][0]["digest"]
 
 
-def test_a_broken_late_file_does_not_fail_a_released_day(busy_dataset: Dataset) -> None:
+def test_a_late_file_that_cannot_be_read_is_told_of_and_the_others_are_counted(busy_dataset: Dataset) -> None:
     busy_dataset.run_day()
-    busy_dataset.write("notes.txt", "no records")
-    busy_dataset.run_day()
+    busy_dataset.write("bad.csv", (HEADER + LATE).encode("utf-16"))
+    busy_dataset.write("empty.csv", "")
+    late, (bad, empty) = count_late_records.fn(DATE, busy_dataset.config)
+    assert late == {}
+    busy_dataset.write("late.csv", HEADER + LATE)
+    assert count_late_records.fn(DATE, busy_dataset.config) == ({DATE: 2}, [bad, empty])
+    assert "bad.csv" in bad
+    assert "UTF-16" in bad
+    assert "empty.csv" in empty
     assert len(ledger.read_entries(busy_dataset.config)) == 1
+
+
+def test_of_many_late_files_that_cannot_be_read_a_few_are_named(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    for number in range(7):
+        busy_dataset.write(f"bad{number}.csv", "")
+    _, unread = count_late_records.fn(DATE, busy_dataset.config)
+    assert ["bad" in one for one in unread] == [True] * 5 + [False]
+    assert unread[-1] == "2 more files cannot be read"
+
+
+def test_a_late_file_that_is_named_after_its_user_is_not_named(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    busy_dataset.set(user=OF_FILE)
+    busy_dataset.write("bus77.csv", "")
+    _, unread = count_late_records.fn(DATE, busy_dataset.config)
+    assert unread == ["2 files that are named after users cannot be read"]

@@ -266,7 +266,7 @@ def test_without_the_warehouse_the_rows_that_count_are_compared(dataset: Dataset
     dataset.run_day()
     (dataset.folder / "store" / "private" / "warehouse.duckdb").unlink()
     dataset.write("late.csv", csv([{**one, "bus": "b9"} for one in rows(["pm25", "o3"])]))
-    assert count_late_records.fn(DATE, dataset.config) == {DATE: 2}
+    assert count_late_records.fn(DATE, dataset.config) == ({DATE: 2}, [])
 
 
 @pytest.mark.parametrize(

@@ -78,11 +78,22 @@ def refuse_forgotten(date: dt.date, config: Config) -> None:
 
 def ingest(date: dt.date, config: Config, needed: bool = True) -> None:
     """Do the same as ``ingest_records``, even if the day was forgotten, or has no files that are not needed."""
+    for problem in _ingest_new(date, config, needed):
+        raise problem
+
+
+def ingest_readable(date: dt.date, config: Config) -> list[BadInput]:
+    """Do the same, but go on after a file that cannot be read, and return what is wrong with each."""
+    return list(_ingest_new(date, config, needed=False))
+
+
+def _ingest_new(date: dt.date, config: Config, needed: bool) -> Iterator[BadInput]:
+    """Read new files, and yield what is wrong with each that cannot be read, before the next ones are read."""
     with warehouse.connect(config) as connection:
         refuse_other_engine(connection, config)
         new = new_inputs(connection, date, config, needed)
     for some in progress(list(_batches(new)), "reading files"):
-        _ingest_files(some, config)
+        yield from _ingest_files(some, config)
 
 
 def new_inputs(connection: warehouse.Connection, date: dt.date, config: Config, needed: bool = True) -> list[Input]:
@@ -108,12 +119,15 @@ def current_files(connection: warehouse.Connection, date: dt.date, config: Confi
     return [file_id for file_id in known if file_id is not None]
 
 
+def readable_files(connection: warehouse.Connection, date: dt.date, config: Config) -> list[int]:
+    """Do the same, but without the files that could not be read."""
+    known = _known(connection, find_inputs(date, config, needed=False), config)
+    return [file_id for file_id in known if file_id is not None]
+
+
 def files_before(connection: warehouse.Connection, date: dt.date, config: Config) -> list[int]:
     """Return the ids of the files of the day before that were read; none if no value follows from them."""
-    if not looks_back(config):
-        return []
-    known = _known(connection, find_inputs(date - _DAY, config, needed=False), config)
-    return [file_id for file_id in known if file_id is not None]
+    return readable_files(connection, date - _DAY, config) if looks_back(config) else []
 
 
 def note_seen(connection: warehouse.Connection, files: Sequence[Input], ids: Sequence[int], config: Config) -> None:
@@ -159,19 +173,31 @@ def _batches(files: Sequence[Input]) -> Iterator[list[Input]]:
         yield some
 
 
-def _ingest_files(files: Sequence[Input], config: Config) -> None:
-    """Read files at once or, if one of them cannot be read so, by halves: which ones are kept does not depend on it."""
+def _ingest_files(files: Sequence[Input], config: Config) -> Iterator[BadInput]:
+    """Read files at once or, if one of them cannot be read so, by halves: which ones are kept does not depend on it.
+
+    What is wrong with a file that cannot be read by itself is yielded.
+    """
+    problem = _problem_of(files, config, together=True)
+    if problem is None:
+        return
+    if len(files) > 1:
+        for some in (files[: len(files) // 2], files[len(files) // 2 :]):
+            yield from _ingest_files(some, config)
+        return
+    if is_archive(Path(files[0].address)):
+        problem = _problem_of(files, config, together=False)
+    if problem is not None:
+        yield problem
+
+
+def _problem_of(files: Sequence[Input], config: Config, *, together: bool) -> BadInput | None:
+    """Read files, and return why they cannot be read so; None if they are."""
     try:
-        _ingest_batch(files, config, together=True)
-        return
-    except BadInput:
-        if len(files) == 1 and not is_archive(Path(files[0].address)):
-            raise
-    if len(files) == 1:
-        _ingest_batch(files, config, together=False)
-        return
-    for some in (files[: len(files) // 2], files[len(files) // 2 :]):
-        _ingest_files(some, config)
+        _ingest_batch(files, config, together=together)
+    except BadInput as error:
+        return type(error)(*error.args)  # without what caused it, which may hold values
+    return None
 
 
 def _ingest_batch(files: Sequence[Input], config: Config, *, together: bool) -> None:
