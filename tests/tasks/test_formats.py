@@ -184,6 +184,22 @@ def test_a_file_that_cannot_be_read_is_named_with_what_to_do(
     assert str(path).removesuffix("/b.csv") in message
 
 
+@pytest.mark.parametrize("has_header", [True, False])
+@pytest.mark.parametrize(
+    "content", [(HEADER + ROW).replace("\n", "\r\n").encode("utf-16"), (HEADER + ROW).replace("bus", "b\rus").encode()]
+)
+def test_files_with_odd_line_ends_are_refused_together_as_one_is(
+    dataset: Dataset, content: bytes, has_header: bool
+) -> None:
+    if not has_header:
+        dataset.set(header=HEADER.strip().split(","))
+    path = dataset.write("a.csv", content)
+    alone = refusal(dataset)
+    assert alone == f"{path}: cannot be read as csv; check its encoding (UTF-8), line ends and quotes"
+    dataset.write("b.csv", content)
+    assert refusal(dataset) == alone
+
+
 def test_a_file_s_name_that_would_steer_a_terminal_is_refused_without_being_shown(dataset: Dataset) -> None:
     dataset.write("a\x1b[2J.csv", HEADER + ROW)
     message = refusal(dataset)

@@ -63,6 +63,8 @@ def _opened(which: int, path: Path, config: Config) -> tuple[_Key, _File] | None
     first, end = _parted(body)[0], b"\n"
     if not first or header.count(b'"') % 2:
         return None
+    if any(b"\r" in line.rstrip(b"\r\n") for line in (header, first)):  # as in UTF-16: no reader of CSV splits it
+        return None
     if (header or first).endswith(b"\r\n"):
         end = b"\r\n"
     user = None
