@@ -35,7 +35,7 @@ def evaluate_day(date: dt.date, revision: str | None, config: Config) -> tuple[d
         config: Says where the ledger and the warehouse are.
 
     Raises:
-        HexveilError: The day was not released, or its values are no longer in the warehouse.
+        HexveilError: The day was not released, its values are no longer in the warehouse, or none can be read.
     """
     entry = find_entry(date, revision, ledger.read_entries(config), config)
     if entry is None:
@@ -54,7 +54,10 @@ def evaluate_day(date: dt.date, revision: str | None, config: Config) -> tuple[d
             f"the values of {date} in the warehouse are not those of its release: they were forgotten, or records came "
             "since. What was released cannot be compared with them"
         )
-    measured = _of_published_areas(both.filter(pl.col("private_n_values") > 0), config.with_settings(entry.settings))
+    measured = both.filter(pl.col("private_n_values") > 0)
+    if measured["mean"].null_count() == measured.height:
+        raise HexveilError(f"no cell of {date} that is published has a value that can be read: nothing to compare")
+    measured = _of_published_areas(measured, config.with_settings(entry.settings))
     evaluation = {
         "release_id": entry.release_id,
         "mechanism": entry.settings["privacy"]["mechanism"],
@@ -79,13 +82,18 @@ def _of_published_areas(both: pl.DataFrame, settings: Config) -> pl.DataFrame:
 
 
 def _compared(both: pl.DataFrame) -> dict[str, Any]:
-    """Return skill, errors and coverage of a day. A cell that was withheld is guessed as the mean of the published."""
+    """Return skill, errors and coverage of a day. A cell that was withheld is guessed as the mean of the published.
+
+    Where all cells have one mean, the best constant errs nowhere, and there is no skill: it is None.
+    """
     records, truth = both["all_records"].to_numpy().astype(float), both["true_mean"].to_numpy()
     published = both["mean"].is_not_null().to_numpy()
     mean = both["mean"].to_numpy().astype(float)
     guess = np.where(published, mean, np.average(mean[published], weights=records[published]))
     constant = np.average(truth, weights=records)
     error = guess - truth
+    square, of_constant = (np.average(one**2, weights=records) for one in (error, truth - constant))
+    is_one_mean = np.allclose(truth, constant, rtol=1e-9, atol=1e-12)  # but for how the means are rounded
     inside = (both["mean_ci95_low"] <= both["true_mean"]) & (both["true_mean"] <= both["mean_ci95_high"])
     held = inside.fill_null(value=False).to_numpy()[published]
     width = (both["mean_ci95_high"] - both["mean_ci95_low"]).drop_nulls().to_numpy()
@@ -93,9 +101,7 @@ def _compared(both: pl.DataFrame) -> dict[str, Any]:
     return {
         "cells": both.height,
         "published": int(published.sum()),
-        "skill": float(
-            1 - np.average(error**2, weights=records) / np.average((truth - constant) ** 2, weights=records)
-        ),
+        "skill": None if is_one_mean else float(1 - square / of_constant),
         "mean_absolute_error": float(np.average(np.abs(error), weights=records)),
         "mean_absolute_error_of_best_constant": float(np.average(np.abs(truth - constant), weights=records)),
         "coverage_of_cells": float(held.mean()),
