@@ -9,6 +9,8 @@ from typing import Any
 from dpmath.core.currency import PURE, Concentrated
 from tasks.account.ledger import read_entries
 from tasks.account.screenings import full_charges
+from tasks.account.user_keys import known_users
+from tasks.base import warehouse
 from tasks.base.config import Config
 from tasks.base.config_privacy import DEFAULT_DELTA
 from tasks.base.errors import HexveilError, contained
@@ -18,7 +20,7 @@ from tasks.kinds.estimated.prospects import USUAL_DEVIATION, constant_error, dev
 from tasks.kinds.kind import Worth
 from tasks.kinds.table import kind_of
 from tasks.occupancy.other_grids import divided, other_occupancies
-from tasks.planning.presence import presence_cautions, presence_of, wrong_users
+from tasks.planning.presence import Presence, known_of, presence_cautions, presence_of, wrong_users
 from tasks.planning.released_spread import released_spread
 from tasks.proposals.mechanisms import FORESEEING
 
@@ -129,10 +131,19 @@ def explore_day(
         day = next(days)
         constant, worths = constant_error(day, deviation), kind_of(config).worths(day, epsilons, deviation, target)
         choices += [_choice(day, epsilon, worth, constant) for epsilon, worth in zip(epsilons, worths, strict=True)]
-    presence = presence_of(date, prepared)
+    presence = _presence(date, config, prepared)
     wrong = wrong_users(presence, config)
-    cautions = [*([wrong] if wrong else []), *presence_cautions(presence, config)]
+    cautions = [*([wrong] if wrong else []), *presence_cautions(presence, config, wrong)]
     return Exploration(choices, target, spread, kind_of(config).words.error, cautions)
+
+
+def _presence(date: dt.date, config: Config, prepared: Config) -> Presence:
+    """Return how the day's records are shared among its users, of whom the ledger knows some as it does in a plan."""
+    entries = read_entries(config)
+    with warehouse.connect(prepared) as connection:
+        users = [user for (user,) in warehouse.rows(connection, "read/day_users", {"date": date})]
+    hashes = known_users(config, entries).users(users) if entries else []
+    return presence_of(date, prepared, hashes, known_of(date, entries, config))
 
 
 def _days(date: dt.date, resolutions: Sequence[int], slots: Sequence[int], config: Config) -> Iterator[GridDay]:

@@ -146,17 +146,24 @@ def refuse_wrong_users(presence: Presence, config: Config) -> None:
         raise HexveilError(f"{problem}. Nothing was spent.")
 
 
-def presence_cautions(presence: Presence, config: Config) -> list[str]:
-    """Return what to look at in a day's users, in sentences; none if all is well."""
+def presence_cautions(presence: Presence, config: Config, wrong: str | None = None) -> list[str]:
+    """Return what to look at in a day's users, in sentences; none if all is well.
+
+    Args:
+        presence: How the day's records are shared among them.
+        config: Says what users are.
+        wrong: What ``wrong_users`` says of them, if that is said too: nothing is said twice.
+    """
     one, column, found = presence, f'columns.user = "{config.columns.user}"', []
-    if one.n_known and not one.n_seen and config.columns.users_return:
+    may_return = wrong is None and config.columns.users_return
+    if may_return and one.n_known and not one.n_seen:
         found.append(f"no user was seen on another day. If {column} changes with the day, the budget never ends.")
-    elif config.columns.users_return and _few_return(one, _HALF):
+    elif may_return and _few_return(one, _HALF):
         found.append(
             f"{one.n_users - one.n_seen:,} of {one.n_users:,} users were seen on no other day. Who gets another name "
             f"in {column} has a new budget."
         )
-    if one.n_alike and config.columns.user_is is None:
+    if wrong is None and one.n_alike and config.columns.user_is is None:
         found.append(f"{_alike(one)}. If two of them are the same, it has two budgets.")
     if not config.columns.is_of_path and config.columns.users_return and names_no_user(config.columns.user):
         found.append(

@@ -10,13 +10,13 @@ from tasks.account.amendments import refusal
 from tasks.account.budgets import Account
 from tasks.account.chain import releases
 from tasks.account.entry import Entry
-from tasks.account.identity import release_id
+from tasks.account.identity import find_entry, release_id
 from tasks.account.ledger import read_entries
 from tasks.account.screenings import find_stop, why_stopped
 from tasks.account.witnesses import other_users
 from tasks.base.config import Config
 from tasks.base.config_privacy import DEFAULT_DELTA
-from tasks.base.errors import contained
+from tasks.base.errors import HexveilError, contained
 from tasks.kinds.plan import Outlook, Plan, store_plan
 from tasks.kinds.table import kind_of
 from tasks.planning.cautions import GUESSED, SHOWN, cautions, no_better, row_cautions
@@ -33,9 +33,10 @@ _DAYS_AHEAD = (1, 7, 28, 365)
 def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     """Return what the day would publish and cost, after storing the plan. Spends nothing.
 
-    ``refused`` says why a run would be refused: the ledger is of other users, its budget is looser than the one in
-    force, the day was stopped with the same settings, or its users are none. ``guess`` says that one number for the day
-    would do as well, and what would help. ``cautions`` are sentences on what to look at before a run.
+    ``refused`` says why a run would be refused: the day was released with another grid, the ledger is of other users,
+    its budget is looser than the one in force, the day was stopped with the same settings, or its users are none.
+    ``guess`` says that one number for the day would do as well, and what would help. ``cautions`` are sentences on what
+    to look at before a run.
     """
     start = time.perf_counter()
     plan = make_plan(date, config)
@@ -44,6 +45,7 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
     entries = read_entries(config)
     presence = presence_of(date, config, plan.user_hashes, known_of(date, entries, config))
     released = any(entry.release_id == identity for entry in releases(entries))
+    wrong = None if released else wrong_users(presence, config)
     outlook = plan.outlook(date, config)
     return {
         "paid_in_part": plan.payment.in_words,
@@ -53,9 +55,9 @@ def preview_plan(date: dt.date, config: Config) -> dict[str, Any]:
         "users": presence.n_users,
         "plan_hash": plan_hash,
         "release_id": identity if released else None,
-        "refused": None if released else _refused(date, entries, config) or wrong_users(presence, config),
+        "refused": None if released else _refused(date, entries, config) or wrong,
         "cautions": [
-            *presence_cautions(presence, config),
+            *presence_cautions(presence, config, wrong),
             *row_cautions(prepared_rows(date, config), config),
             *zone_cautions(date, config),
             *cautions(plan.cells, entries, config, plan.n_asked),
@@ -74,6 +76,10 @@ def _guess(plan: Plan, outlook: Outlook, date: dt.date, entries: list[Entry], co
 
 
 def _refused(date: dt.date, entries: list[Entry], config: Config) -> str | None:
+    try:
+        find_entry(date, None, entries, config)
+    except HexveilError as error:
+        return str(error)
     return other_users(entries, config) or refusal(entries, config) or _stopped(date, entries, config)
 
 

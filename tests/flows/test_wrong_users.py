@@ -6,6 +6,7 @@ import io
 import json
 import random
 from collections.abc import Callable
+from decimal import Decimal
 
 import polars as pl
 import pytest
@@ -14,6 +15,8 @@ from support import DATE, HEADER, Dataset, Hexveil, slow
 from tasks.account import ledger
 from tasks.account.chain import releases
 from tasks.base.errors import HexveilError
+from tasks.engines.prepare_here import prepared_here
+from tasks.planning.explore import explore_day
 from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats.file_users import user_of_file
 from tasks.records.input_formats.input_format import Given
@@ -405,6 +408,24 @@ def test_a_small_fleet_of_which_nobody_comes_back_is_said(dataset: Dataset, hexv
     dataset.release(DATE)
     shown = hexveil("plan", "--config", dataset.config_file, "--date", DAYS[1]).stdout
     assert "no user was seen on another day" in shown.replace("\n", " ")
+
+
+def test_exploring_knows_who_was_charged_and_says_once_that_nobody_comes_back(dataset: Dataset) -> None:
+    def cautions(day: dt.date) -> list[str]:
+        with prepared_here(day, dataset.config) as prepared:
+            return explore_day(day, [7], [60], [Decimal(2)], dataset.config, prepared).cautions
+
+    dataset.set(files=["raw/{date}.csv"])
+    for day in DAYS:
+        dataset.write(f"{day}.csv", HEADER + rows(day, as_vehicles))
+    for day in (DAYS[0], DAYS[2]):
+        dataset.release(day)
+    for day in DAYS[:2]:
+        dataset.write(f"{day}.csv", HEADER + rows(day, as_of_day(day)))
+    assert "other day" not in str(cautions(DAYS[2]))
+    said = cautions(DAYS[0])
+    assert ["seen on" in one for one in said] == [True]
+    assert f"{N_USERS} of {N_USERS} users were seen on no other day" in said[0]
 
 
 @pytest.mark.slow

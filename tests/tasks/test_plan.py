@@ -138,6 +138,15 @@ def test_without_a_target_the_planner_promises_the_least_error_for_all_cells(bus
     assert published["mean_error_bound"].max() == pytest.approx(summary["worst_error"])
 
 
+def test_a_plan_says_why_a_run_would_refuse_a_day_that_was_released_with_another_grid(busy_dataset: Dataset) -> None:
+    busy_dataset.run_day()
+    busy_dataset.edit("h3_resolution = 7", "h3_resolution = 8")
+    busy_dataset.prepare()
+    with pytest.raises(HexveilError, match="was released as test-2026-01-15-h3r7-60min-mean") as caught:
+        busy_dataset.run_day()
+    assert preview_plan(DATE, busy_dataset.config)["refused"] == str(caught.value)
+
+
 def test_mechanisms_are_compared_side_by_side(busy_dataset: Dataset) -> None:
     busy_dataset.set(**CLIP_USER)
     busy_dataset.prepare()
