@@ -13,7 +13,7 @@ from shapely.geometry.base import BaseGeometry
 
 from dpmath.estimate.areas import HALF_WIDTH
 from tasks.answers.notes import about, known_later, missing_days, of_areas
-from tasks.answers.places import Areas
+from tasks.answers.places import Areas, Outlines
 from tasks.answers.published import Published
 from tasks.answers.question import Question
 from tasks.answers.sums import (
@@ -105,7 +105,7 @@ def answer(published: Published, question: Question) -> Answer:
             share = {"share_with_records": min(row.pop("present", 0.0) / asked_for, 1.0)}
             rows += [_named(label, period, question) | row | ({} if of_users else share)] if row else []
     if not rows:
-        raise HexveilError("no hexagon with records on these days and hours is in an area; index.html shows what is")
+        raise HexveilError(_in_no_area(question.areas, sorted(reader.seen)))
     table = _within_bounds(pl.DataFrame(rows), published, both, question)
     return Answer(
         with_discoveries(table) if before else table,
@@ -132,6 +132,13 @@ def _within_bounds(table: pl.DataFrame, published: Published, dates: list[dt.dat
     lower, upper = (0, None) if question.of == "n_users" else map(float, published.bounds(dates))
     ends = pl.col(f"^{question.name}(_before)?_ci95_(low|high)$")
     return table.with_columns(ends.clip(lower, upper))
+
+
+def _in_no_area(areas: Areas, hexagons: list[str]) -> str:
+    said = "no hexagon with records on these days and hours is in an area"
+    if isinstance(areas, Outlines) and areas.seem_swapped(hexagons):
+        return f"{said}: latitude and longitude seem to be swapped in the file; write the longitude first"
+    return f"{said}; index.html shows what is"
 
 
 def _asked_for(label: Label, grids: list[tuple[int, int]], question: Question, n_seen: int) -> float:

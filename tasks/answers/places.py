@@ -161,6 +161,14 @@ class Outlines:
         """Return those of the file."""
         return {name: scale(shape, 1 / self.squeeze, 1.0, origin=(0, 0)) for name, shape in self.named.items()}
 
+    def seem_swapped(self, cells: Sequence[str]) -> bool:
+        """Return whether some of these hexagons would be in the areas with latitude and longitude swapped alone."""
+        tree = shapely.STRtree([shapely.Polygon(outline(cell)) for cell in cells])
+        here = list(self.outlines([]).values())
+        swapped = [shapely.transform(one, lambda at: at[:, ::-1]) for one in here]
+        is_here, is_there = (tree.query(areas, predicate="intersects").size > 0 for areas in (here, swapped))
+        return is_there and not is_here
+
     def geojson(self) -> bytes:
         """Return the areas as GeoJSON, each once, with its name."""
         features = [

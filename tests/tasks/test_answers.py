@@ -304,6 +304,17 @@ def test_what_is_missing_of_what_was_asked_is_said(published: Path, tmp_path: Pa
     assert "1 areas have no records on these days and hours: Far." in ask(published, where=path).notes
 
 
+def test_an_area_with_latitude_and_longitude_swapped_is_said_to_be_so(published: Path, tmp_path: Path) -> None:
+    path = districts(sorted(joint(published, day(0))["h3_cell"].unique()), tmp_path / "areas.geojson")
+    frame = geopandas.read_file(path)
+    frame.set_geometry(shapely.transform(frame.geometry.values, lambda at: at[:, ::-1])).to_file(path, driver="GeoJSON")
+    with pytest.raises(HexveilError, match="latitude and longitude seem to be swapped in the file"):
+        ask(published, where=path)
+    frame.set_geometry([shapely.box(0, 0, 1, 1)] * 3).to_file(path, driver="GeoJSON")
+    with pytest.raises(HexveilError, match=r"is in an area; index\.html shows"):
+        ask(published, where=path)
+
+
 def test_areas_without_a_name_are_told_apart_by_what_differs(published: Path, tmp_path: Path) -> None:
     path = districts(sorted(joint(published, day(0))["h3_cell"].unique()), tmp_path / "areas.geojson")
     frame = geopandas.read_file(path).iloc[[0, 2]].drop(columns=["name"])
