@@ -74,23 +74,13 @@ def answer(published: Published, question: Question) -> Answer:
     first, last = question.first or published.dates[0], question.last or published.dates[-1]
     if last < first:
         raise HexveilError(f"the days from {first} to {last} are none; give --from before --to")
-    if question.compare and question.by:
-        raise HexveilError("one period is compared with one other: leave out --by day, week or month")
     asked = _days(published, first, last, question)
     before = _days(published, *question.compare, question) if question.compare else []
     if asked == before:
         raise HexveilError("both periods are the same days, so nothing can have changed")
-    of_users = question.of == "n_users"
-    if not of_users and published.has(JOINT_USERS) and not published.has(JOINT):
-        raise HexveilError("these files have no means, only numbers of users: ask for them with --of n_users")
-    if of_users and not published.has(JOINT_USERS):
-        raise HexveilError(
-            "these files have no numbers of users to add up: they are published where presence is secret"
-        )
+    _check_can_answer(published, question)
+    of_users, both = question.of == "n_users", sorted({*asked, *before})
     reader = Reader(question.areas, question.hours, published.zone, question.by_hour)
-    both = sorted({*asked, *before})
-    if question.above is not None:
-        _check_has_shares(published)
     published.check_one_value(both)
     grids = published.grids(both)
     for date, (_, minutes) in grids.items():
@@ -132,6 +122,21 @@ def _within_bounds(table: pl.DataFrame, published: Published, dates: list[dt.dat
     lower, upper = (0, None) if question.of == "n_users" else map(float, published.bounds(dates))
     ends = pl.col(f"^{question.name}(_before)?_ci95_(low|high)$")
     return table.with_columns(ends.clip(lower, upper))
+
+
+def _check_can_answer(published: Published, question: Question) -> None:
+    """Refuse a question that these files cannot answer, whatever its days are."""
+    of_users = question.of == "n_users"
+    if question.compare and question.by:
+        raise HexveilError("one period is compared with one other: leave out --by day, week or month")
+    if not of_users and published.has(JOINT_USERS) and not published.has(JOINT):
+        raise HexveilError("these files have no means, only numbers of users: ask for them with --of n_users")
+    if of_users and not published.has(JOINT_USERS):
+        raise HexveilError(
+            "these files have no numbers of users to add up: they are published where presence is secret"
+        )
+    if question.above is not None:
+        _check_has_shares(published)
 
 
 def _in_no_area(areas: Areas, hexagons: list[str]) -> str:
