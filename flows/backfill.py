@@ -68,6 +68,7 @@ def backfill(
     make_budget_artifact(config)
     if problems:
         listed = "\n".join(f"  {date}: {problem}" for date, problem in sorted(problems.items()))
+        listed += "".join(f"\n  late records in a file that cannot be read were not counted: {one}" for one in unread)
         raise HexveilError(f"{len(problems)} of {len(days.dates)} days have problems, the others are done:\n{listed}")
     return list(unread)
 

@@ -226,7 +226,8 @@ def _begin(path: Path, settings: dict[str, dict[str, Any]], proposal: "Proposal"
                     settings["validation"] |= held.area
                     n_places = held.n_places - held.n_swapped
                     said.append(f"The area is around {n_places:,} places, with a margin; --area gives another.")
-                    said += _swapped(held)
+                    if held.caution:
+                        out.print(held.caution)  # also if the day is refused for them
                 settings["grid"] = held.grid
                 said += [held.reason] if held.reason else []
                 text = config_text(settings)
@@ -259,16 +260,6 @@ def _found(held: "Held", proposal: "Proposal") -> list[str]:
     """Return in words which days the files hold."""
     days = sorted({*held.days, *proposal.dates})
     return [f"Days found: {show.listed_days(days)}" + (f" ({len(days):,} days)" if len(days) > 1 else "") + "."]
-
-
-def _swapped(held: "Held") -> list[str]:
-    """Return in words how many places seem to be swapped."""
-    if not held.n_swapped:
-        return []
-    return [
-        f"Caution: {held.n_swapped:,} of {held.n_places:,} places would lie among the others if latitude and longitude "
-        "were swapped; they are left out of the area, and so will not count"
-    ]
 
 
 @contextmanager

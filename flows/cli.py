@@ -144,8 +144,7 @@ def backfill(
             show.print_json({str(date): day and day.as_json for date, day in days.items()})
         else:
             show.show_range(days, settings)
-    if not as_json:
-        show.show_unread(unread)
+    show.show_unread(unread, aside=as_json)
     missing = [date for date, day in days.items() if day is None]
     if missing and not as_json:
         skipped = show.listed_days(missing)

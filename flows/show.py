@@ -60,7 +60,8 @@ def show_day(day: "DayReport", config: Config) -> None:
     used = f"{day.n_kept:,} kept" + (f" + {day.n_left_out:,} left out" if day.n_left_out else "")
     quarantined = f"{sum(day.quarantined.values()):,} quarantined" + (f" ({reasons})" if reasons else "")
     out.print(f"  rows       {day.n_rows:,} read = {used} + {quarantined}")
-    out.print(f"  users      {day.n_users:,} by {config.columns.user}")
+    if day.n_users is not None:
+        out.print(f"  users      {day.n_users:,} by {config.columns.user}")
     if day.is_promise:
         out.print(f"  cells      {day.n_published:,} published, {day.n_withheld:,} withheld at no cost")
         errors = f"at most {day.worst_error:.3g} {unit}, median {day.median_error:.3g} {unit}"
@@ -187,10 +188,12 @@ def show_services(local: "LocalServices", flows: tuple[str, ...], config: "Owner
     out.print(f"Days are counted in {config.timezone}. `hexveil down` (or make down) stops all of it.")
 
 
-def show_unread(problems: "Iterable[str]") -> None:
-    """Print what is wrong with files that came after the release of a day and cannot be read."""
+def show_unread(problems: "Iterable[str]", *, aside: bool = False) -> None:
+    """Print what is wrong with files that came after the release of a day and cannot be read, aside or not."""
+    to = Console(stderr=True, highlight=False, soft_wrap=True, markup=False) if aside else out
     for problem in problems:
-        out.print(f"  late       records in a file that cannot be read were not counted: {problem}")
+        written = "".join(one if one.isprintable() else "?" for one in problem)
+        to.print(f"  late       records in a file that cannot be read were not counted: {written}")
 
 
 def _show_late(day: "DayReport") -> None:

@@ -21,13 +21,18 @@ of_user as (
     group by user_id
 ),
 
+plain as (
+    select regexp_replace(lower(user_id), '(^|[^0-9.,])0+([0-9])', '\1\2', 'g') as id from of_user
+),
+
 of_spelling as (
     select count(*) as n_users
-    from of_user
-    group by
-        regexp_replace(
-            regexp_replace(lower(user_id), '( \([0-9]+\)|[ _-]copy)$', ''), '(^|[^0-9])0+([0-9])', '\1\2', 'g'
-        )
+    from plain
+    left join (select distinct id from plain) as other
+        on
+            other.id
+            = regexp_replace(plain.id, '^copy of |( \([0-9]+\)|( - |[ _-])copy( [0-9]+| \([0-9]+\))?)$', '')
+    group by coalesce(other.id, plain.id)
 )
 
 select

@@ -84,6 +84,16 @@ class Held(NamedTuple):
     grid: dict[str, int]
     reason: str
 
+    @property
+    def caution(self) -> str:
+        """What to say of places that seem to be swapped; "" if there are none."""
+        if not self.n_swapped:
+            return ""
+        return (
+            f"Caution: {self.n_swapped:,} of {self.n_places:,} places would lie among the others if latitude and "
+            "longitude were swapped; they are left out of the area, and so will not count"
+        )
+
 
 @contained
 def read_records(date: dt.date, config: Config) -> Held:

@@ -48,7 +48,8 @@ class DayReport:
         said_first: What a reader must know before the numbers, in sentences; None if nothing.
         late: Number of records that came after their day's release, by day; may include other days.
         n_covered: Number of records in the cells that are published.
-        n_users: Number of users with records that were used. Known only of a report on one day, as the next three.
+        n_users: Number of users with records that were used; None if the warehouse no longer has just these records.
+            Known only of a report on one day, as the next three.
         without_day: Numbers of malformed rows and of rows without a readable time that belong to no day, by file.
         unread: What is wrong with files that cannot be read, so that late records in them are not counted.
         cautions: What a person should look at, in sentences.
@@ -70,7 +71,7 @@ class DayReport:
     said_first: str | None
     late: dict[dt.date, int]
     n_covered: int
-    n_users: int = 0
+    n_users: int | None = None
     without_day: dict[str, tuple[int, int]] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     cautions: list[str] = field(default_factory=list)
@@ -118,7 +119,7 @@ def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision
     wide = [] if spread is None or error < spread else [no_better(error, spread, SHOWN, None, settings)]
     return replace(
         day,
-        n_users=shared.n_users,
+        n_users=shared.n_users if shared.n_records == day.n_kept else None,
         without_day=rows_without_day(date, config),
         cautions=[
             *wide,

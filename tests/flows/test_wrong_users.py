@@ -233,7 +233,14 @@ def test_users_with_two_spellings_are_refused_unless_they_are_stated_to_be_two(
 
 
 @pytest.mark.parametrize(
-    ("names", "n_alike"), [(["7a", "07b", "17"], 0), (["a1", "a10", "A100"], 0), (["u7", "U07", "u70"], 2)]
+    ("names", "n_alike"),
+    [
+        *[(one, 0) for one in (["7a", "07b", "17"], ["a1", "a10", "A100"], ["x (1)", "x (2)", "x - copy"])],
+        (["u7", "U07", "u70"], 2),
+        (["4.05", "4.5", "4"], 0),
+        (["x - Copy", "X", "copy of x"], 3),
+        (["x copy 2", "x", "x (1)"], 3),
+    ],
 )
 def test_few_users_with_two_spellings_are_said(dataset: Dataset, names: list[str], n_alike: int) -> None:
     dataset.write("day.csv", HEADER + rows(DATE, lambda n: [*names, *(f"bus{k}" for k in range(30))][n % 33]))

@@ -200,7 +200,8 @@ def test_the_pattern_of_a_path_finds_it_and_its_hour(path: str, tmp_path: Path) 
         ({"t": "15/01/2026 05:10"}, "t"),
         ({"epoch_ms": "1768453800000"}, "epoch_ms"),
         ({"order": "1768453800", "door": "2019-05-01 08:00:00", "logged_on": "2026-01-16 00:10:00"}, None),
-        ({"order": "1668453800", "door": "2019-05-01 08:00:00", "logged_on": "2026-01-16 00:10:00"}, "logged_on"),
+        ({"order": "1668453800", "door": "2019-05-01 08:00:00", "logged_on": "20260115051000"}, "logged_on"),
+        ({"order": "9" * 400, "uploaded": "2026-01-16 00:10:00"}, None),
         ({"order": "17", "door": "2026-01-15"}, "{date}T{hour}"),
     ],
 )

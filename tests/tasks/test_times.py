@@ -77,7 +77,7 @@ def test_a_declared_unit_reads_times_of_the_years_that_recognition_knows(
 ) -> None:
     """Seconds read as milliseconds would be of 1970: rows of another day, of which nothing is said."""
     first, end = (int(dt.datetime(year, 1, 1, tzinfo=dt.UTC).timestamp()) for year in (1990, 2100))
-    whole = [second * recognise.UNITS[unit] for second in (first, end - 1, first - 1, end, 86400)]
+    whole = [second * recognise.UNITS[unit] for second in (first, end - 1, first - 1, end, 86400, 0)]
     dataset.set(time_unit=unit, files=["raw/*"])
     if name == "a.parquet":
         write_parquet(dataset, pl.Series(whole))
@@ -87,8 +87,8 @@ def test_a_declared_unit_reads_times_of_the_years_that_recognition_knows(
         dataset.write(name, lines.get(name, HEADER + "".join(f"b,{time},47,8,1\n" for time in whole)))
     ingest(dataset)
     read = dataset.query("select epoch(observed_at) from raw_record order by row_number")
-    assert read == [(first,), (end - 1,), (None,), (None,), (None,)]
-    assert [recognise.time_unit([time]) == unit for time in whole] == [True, True, False, False, False]
+    assert read == [(first,), (end - 1,), (None,), (None,), (None,), (0,)]
+    assert [recognise.time_unit([time]) == unit for time in whole] == [True, True, False, False, False, False]
 
 
 def test_a_file_in_another_unit_than_the_declared_one_is_counted_and_the_hint_names_the_unit(dataset: Dataset) -> None:

@@ -120,11 +120,11 @@ def _times_of_paths(look: Look, times: PathTimes | None, proposal: Proposal) -> 
         columns["time"] = ["{date}", hours]
         proposal.reasons.append(f"the date of the times is in the files' paths, and the hour in {hours!r}")
         return
-    have_times = columns_of_instants(look, columns, times.dates)
-    if len(have_times) == 1:
-        columns["time"] = have_times[0]
-        proposal.reasons.append(f"time is {have_times[0]!r}: no other column has times of the files' days")
-    elif not have_times and HOUR_PLACEHOLDER in times.time:
+    of_days, near = columns_of_instants(look, columns, times.dates)
+    if len(of_days) == 1 and not near:
+        columns["time"] = of_days[0]
+        proposal.reasons.append(f"time is {of_days[0]!r}: no other column has times of the files' days")
+    elif not of_days and not near and HOUR_PLACEHOLDER in times.time:
         columns["time"] = times.time
         proposal.reasons.append("no column has times: they are the date and the hour in the files' paths")
 

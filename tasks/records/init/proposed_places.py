@@ -34,6 +34,12 @@ def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reason
         BadInput: No place can be read.
     """
     columns, dataset = settings["columns"], settings["dataset"]
+    if dataset.get("delimiter") == ";":
+        dataset["decimal"] = ","  # which reads a point too
+        reasons.append(
+            "Caution: fields are split by ';', so values may have a decimal comma: '12,5' is read as '12.5' is. If "
+            'commas part thousands, set dataset.decimal = "."'
+        )
     written = [
         list(chain.from_iterable(look.spread(columns[role]) for look in looks if look.names))
         for role in PLACES
@@ -48,9 +54,6 @@ def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reason
     if mark == ",":
         dataset["decimal"] = ","
         reasons.append("places are written with a decimal comma")
-    elif dataset.get("delimiter") == ";":
-        dataset["decimal"] = ","  # which reads a point too
-        reasons.append("fields are split by ';', so values may have a decimal comma, which is read as a point is")
     places = np.array([[_number(one, mark) for one in pair] for pair in zip(*written, strict=True)]).reshape(-1, 2)
     places = _in_degrees(places, columns, reasons)
     places = places[np.isfinite(places).all(axis=1) & (places != 0).any(axis=1)]

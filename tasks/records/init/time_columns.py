@@ -5,6 +5,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import compress
+from operator import not_
 from typing import Any
 
 from tasks.records.input_formats import recognise
@@ -12,7 +14,7 @@ from tasks.records.input_formats.input_format import Look
 from tasks.records.input_formats.roles import is_like
 from tasks.records.input_formats.times import joined_times
 
-_ENOUGH = 0.9
+_ENOUGH, _MOSTLY = 0.9, 0.5
 _CLOCK = re.compile(r"\s*(\d\d?:?\d\d(:?\d\d([.,]\d+)?)?( ?[AaPp][Mm])?|([01]?\d|2[0-4])(\.0*)?)\s*")
 _DATE_ALONE = re.compile(r"\s*(\d{4}-\d\d?-\d\d?([T ]00:00(:00(\.0+)?)?(Z|[+-]00:?00)?)?|(19|20)\d{6})\s*")
 _HAS_DATE = re.compile(r".*\d{4}.*", re.DOTALL)
@@ -32,10 +34,9 @@ _CLOCKS = (
 _INSTANT = re.compile(
     r"\s*((?P<y>(?:19|20)\d\d)[-/. ]?(?P<m>\d\d?)[-/. ]?(?P<d>\d\d?)"
     r"|(?P<a>\d\d?)[-/. ](?P<b>\d\d?)[-/. ](?P<z>(?:19|20)\d\d))"
-    r"[T ,]+\d\d?:?\d\d.*"
+    r"[T ,]*\d\d?:?\d\d.*"
 )
 """A date with a time of day behind it, the year first or last."""
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY = dt.timedelta(days=1)
 _OF_DATES = "{date}"
 _DATES = ("date", "day", "servicedate", "localdate", "gpsdate", "utcdate", "recorddate", "eventdate", "datestamp")
@@ -76,28 +77,34 @@ def hour_column(look: Look, columns: Mapping[str, Any]) -> str | None:
     return (other_column(_dated(look), {**columns, "time": _OF_DATES}) or (None, None))[1]
 
 
-def columns_of_instants(look: Look, columns: Mapping[str, Any], dates: Collection[dt.date]) -> list[str]:
+def columns_of_instants(
+    look: Look, columns: Mapping[str, Any], dates: Collection[dt.date]
+) -> tuple[list[str], list[str]]:
     """Return the columns that no role has and that have a date and a time of day, on one of some dates or next to it.
 
     They are looked for where the column of the value is known: it is never looked into.
+
+    Returns:
+        Those that mostly are of these dates, then the others, which may have another time, as of an upload.
     """
     near = {date + n * _DAY for date in dates for n in (-1, 0, 1)}
     free = [name for name in look.own_names if name not in columns.values()] if "value" in columns else []
-    return [name for name in free if _are_instants(look.column(name), near)]
+    found = [name for name in free if _share_of(look.column(name), near) >= _ENOUGH]
+    are_of_them = [_share_of(look.column(name), dates) >= _MOSTLY for name in found]
+    return list(compress(found, are_of_them)), list(compress(found, map(not_, are_of_them)))
 
 
-def _are_instants(entries: Sequence[Any], near: Collection[dt.date]) -> bool:
+def _share_of(entries: Sequence[Any], dates: Collection[dt.date]) -> float:
+    """Return which share of the entries that are no blanks are times on some dates."""
     held = [one for one in entries if one not in _NONE]
-    unit = recognise.time_unit(held)
-    are_near = [any(day in near for day in _days_of(one, unit)) for one in held]
-    return bool(held) and sum(are_near) >= _ENOUGH * len(held)
+    return sum(any(day in dates for day in _days_of(one)) for one in held) / max(1, len(held))
 
 
-def _days_of(written: Any, unit: str | None) -> set[dt.date]:
+def _days_of(written: Any) -> set[dt.date]:
     """Return which days an entry may be of: two, if it is not known which number is the month; none, if of none."""
+    unit = recognise.time_unit([written])
     if unit is not None:
-        number = re.fullmatch(r"\d+(\.\d*)?", str(written))
-        return {dt.datetime.fromtimestamp(float(number[0]) / _PER_SECOND[unit], dt.UTC).date()} if number else set()
+        return {dt.datetime.fromtimestamp(float(written) / recognise.UNITS[unit], dt.UTC).date()}
     found = _INSTANT.fullmatch(str(written))
     if found is None:
         return set()

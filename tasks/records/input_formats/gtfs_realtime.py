@@ -249,13 +249,13 @@ def _text(written: str | bytes) -> str | None:
 
 
 def _with_other_times(written: list[Any], field: _Field, feed: Feed, other: str) -> list[Any]:
-    """Return the times of a feed's vehicles, from another field where a vehicle has none."""
+    """Return the times of a feed's vehicles, from another field where a vehicle has none, or 0."""
     instead = _field(other, "time")
     if instead.kind != field.kind:
         raise BadInput(
             f'GTFS-Realtime has {instead.kind} in "{other}" (columns.time_else), and {field.kind} in the time'
         )
-    return [at if own is None else own for own, at in zip(written, instead.of(feed), strict=True)]
+    return [own or at for own, at in zip(written, instead.of(feed), strict=True)]
 
 
 def _column(role: str, kind: str, written: list[Any]) -> pa.Array:

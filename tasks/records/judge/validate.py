@@ -157,7 +157,9 @@ def _empty_day(connection: warehouse.Connection, day: dict[str, Any], counts: di
 def _too_many(date: dt.date, counts: dict[str, int], n_lost: int, n_rows: int, n_swapped: int, config: Config) -> str:
     remedy = hint(counts, config)
     if 2 * n_swapped > n_lost and config.columns.latitude is not None:
-        remedy = "With columns.latitude and columns.longitude swapped most would lie in the area: check them."
+        remedy = (
+            "With columns.latitude and columns.longitude swapped most of these rows would lie in the area: check them."
+        )
     return (
         f"{date}: {n_lost} of {n_rows} rows are unusable ({_listed(counts)}), more than "
         f"validation.max_quarantined_share = {config.validation.max_quarantined_share} allows; nothing was spent. "
