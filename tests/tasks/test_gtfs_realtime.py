@@ -180,7 +180,9 @@ def test_any_number_of_a_field_keeps_its_record(rt: Dataset, role: str, number: 
 ELSE = '[columns]\ntime_else = "header.timestamp"\n[value]'
 
 
-@pytest.mark.parametrize(("own", "at"), [(b"", SECOND + 7), (AT, SECOND), (b"\x28" + varint(1 << 63), None)])
+@pytest.mark.parametrize(
+    ("own", "at"), [(b"", SECOND + 7), (b"\x28\x00", SECOND + 7), (AT, SECOND), (b"\x28" + varint(1 << 63), None)]
+)
 def test_a_vehicle_without_a_time_has_that_of_the_feed_if_the_owner_says_so(
     rt: Dataset, own: bytes, at: int | None
 ) -> None:

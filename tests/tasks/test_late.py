@@ -102,10 +102,13 @@ def test_a_revision_uses_what_was_late(busy_dataset: Dataset) -> None:
 
 def test_without_the_warehouse_the_rows_that_are_more_are_counted(busy_dataset: Dataset) -> None:
     busy_dataset.run_day()
+    (n_users,) = busy_dataset.query("select count(distinct user_id) from raw_record")[0]
+    assert report_day(DATE, {}, busy_dataset.config).n_users == n_users
     (busy_dataset.folder / "store" / "private" / "warehouse.duckdb").unlink()
     busy_dataset.write("late.csv", HEADER + LATE)
     busy_dataset.run_day()
     assert late_records(busy_dataset.config) == {DATE: 2}
+    assert report_day(DATE, {}, busy_dataset.config).n_users is None, "the records of the release are not known"
 
 
 def test_files_that_are_gone_are_no_reason_to_fail_a_released_day(busy_dataset: Dataset) -> None:

@@ -5,8 +5,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import compress
-from operator import not_
 from typing import Any
 
 from tasks.records.input_formats import recognise
@@ -90,8 +88,8 @@ def columns_of_instants(
     near = {date + n * _DAY for date in dates for n in (-1, 0, 1)}
     free = [name for name in look.own_names if name not in columns.values()] if "value" in columns else []
     found = [name for name in free if _share_of(look.column(name), near) >= _ENOUGH]
-    are_of_them = [_share_of(look.column(name), dates) >= _MOSTLY for name in found]
-    return list(compress(found, are_of_them)), list(compress(found, map(not_, are_of_them)))
+    of_them = [name for name in found if _share_of(look.column(name), dates) >= _MOSTLY]
+    return of_them, [name for name in found if name not in of_them]
 
 
 def _share_of(entries: Sequence[Any], dates: Collection[dt.date]) -> float:
