@@ -1,5 +1,6 @@
--- The box of the places of the records that were read, without what is far from all but a thousandth on each side, and
--- without those that would lie among the others if latitude and longitude were swapped.
+-- The box of the places of the records that were read.
+-- It is without what is far from all but a thousandth on each side, and without what would lie among the others if
+-- latitude and longitude were swapped.
 -- Grain    one row
 -- Reads    placed_record
 -- Params   $far: so many degrees are far
