@@ -47,7 +47,11 @@ def show_version(wanted: bool) -> None:
 
 def say_error(message: str) -> None:
     """Print a failure on standard error."""
-    Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(f"hexveil: {message}")
+    _on_error().print(f"hexveil: {message}")
+
+
+def _on_error() -> Console:
+    return Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 
 def show_day(day: "DayReport", config: Config) -> None:
@@ -189,11 +193,10 @@ def show_services(local: "LocalServices", flows: tuple[str, ...], config: "Owner
 
 
 def show_unread(problems: "Iterable[str]", *, aside: bool = False) -> None:
-    """Print what is wrong with files that came after the release of a day and cannot be read, aside or not."""
-    to = Console(stderr=True, highlight=False, soft_wrap=True, markup=False) if aside else out
+    """Print what is wrong with late files that cannot be read; if aside, on standard error."""
+    to = _on_error() if aside else out
     for problem in problems:
-        written = "".join(one if one.isprintable() else "?" for one in problem)
-        to.print(f"  late       records in a file that cannot be read were not counted: {written}")
+        to.print(f"  late       records in a file that cannot be read were not counted: {problem}")
 
 
 def _show_late(day: "DayReport") -> None:

@@ -62,13 +62,18 @@ def count_late_records(date: dt.date, config: Config) -> tuple[dict[dt.date, int
 def _unread(problems: list[BadInput], date: dt.date, config: Config) -> list[str]:
     """Return why files were not read. One whose path may name a user is only counted, as where files are logged."""
     of_path = config.columns.is_of_path
-    said = [] if of_path else [str(one) for one in problems[:_MOST_NAMED]]
+    said = [] if of_path else [_printable(str(one)) for one in problems[:_MOST_NAMED]]
     if n_more := len(problems) - len(said):
         named = f"{n_more:,} files that are named after users" if of_path else f"{n_more:,} more files"
         said.append(f"{named} cannot be read")
     for reason in said:
         warn(log, "late records were not counted", date=date, reason=reason)
     return said
+
+
+def _printable(problem: str) -> str:
+    """Return what is wrong with a file without what a terminal would obey: it may quote the file's first bytes."""
+    return "".join(one if one.isprintable() else "?" for one in problem)
 
 
 def _late(rows: list[RowsLate], released: pl.DataFrame) -> list[tuple[dt.date, int]]:

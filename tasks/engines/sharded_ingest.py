@@ -77,28 +77,25 @@ def ingest_shards(date: dt.date, config: Config) -> None:
 
 def read_into_shards(date: dt.date, config: Config, needed: bool = True) -> None:
     """Do the same as ``ingest_shards``, even if the day was forgotten."""
-    for problem in _read_into_shards(date, config, needed):
-        raise problem
+    cluster.succeeded(_read_into_shards(date, config, needed))
 
 
 def read_readable_into_shards(date: dt.date, config: Config) -> list[BadInput]:
     """Do the same, but go on after a file that cannot be read, and return what is wrong with each."""
-    problems = _read_into_shards(date, config, needed=False)
-    for problem in problems:
-        if not isinstance(problem, BadInput):
-            raise problem
-    return [problem for problem in problems if isinstance(problem, BadInput)]
+    outcomes = _read_into_shards(date, config, needed=False)
+    cluster.succeeded([one for one in outcomes if not isinstance(one, BadInput)])
+    return [one for one in outcomes if isinstance(one, BadInput)]
 
 
-def _read_into_shards(date: dt.date, config: Config, needed: bool) -> list[HexveilError]:
-    """Read new files, and return what is wrong with those that were not read."""
+def _read_into_shards(date: dt.date, config: Config, needed: bool) -> list[ReadInput | HexveilError]:
+    """Read new files, and return what was read of each, or what is wrong with it."""
     with shard_store.exclusive_shards(config) as fence:
         new, calls = _begin(date, fence, config, needed)
         outcomes = cluster.run_each(read_input, calls, config)
         for one, outcome in zip(new, outcomes, strict=True):
             if isinstance(outcome, ReadInput):
                 _keep(one, outcome, config)
-    return [outcome for outcome in outcomes if isinstance(outcome, HexveilError)]
+    return outcomes
 
 
 @step("read {one.name}")

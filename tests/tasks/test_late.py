@@ -192,6 +192,7 @@ def test_a_late_file_that_cannot_be_read_is_told_of_and_the_others_are_counted(b
     busy_dataset.write("late.csv", HEADER + LATE)
     assert count_late_records.fn(DATE, busy_dataset.config) == ({DATE: 2}, [bad, empty])
     assert "bad.csv" in bad
+    assert (bad + empty).isprintable(), "a terminal obeys bytes of a file"
     assert "UTF-16" in bad
     assert "empty.csv" in empty
     assert len(ledger.read_entries(busy_dataset.config)) == 1

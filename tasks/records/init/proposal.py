@@ -146,6 +146,12 @@ def _form(files: Sequence[Path], look: Look, given: Given, proposal: Proposal) -
         reasons.append(
             f"the delimiter is {look.delimiter!r}, by " + ("--delimiter" if given.delimiter else "the header")
         )
+    if look.delimiter == ";":
+        dataset["decimal"] = ","  # which reads a point too
+        reasons.append(
+            "Caution: fields are split by ';', so values may have a decimal comma: '12,5' is read as '12.5' is. If "
+            'commas part thousands, set dataset.decimal = "."'
+        )
     if look.header:
         dataset["header"] = list(look.header)
     if look.records:

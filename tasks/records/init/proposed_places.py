@@ -34,12 +34,6 @@ def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reason
         BadInput: No place can be read.
     """
     columns, dataset = settings["columns"], settings["dataset"]
-    if dataset.get("delimiter") == ";":
-        dataset["decimal"] = ","  # which reads a point too
-        reasons.append(
-            "Caution: fields are split by ';', so values may have a decimal comma: '12,5' is read as '12.5' is. If "
-            'commas part thousands, set dataset.decimal = "."'
-        )
     written = [
         list(chain.from_iterable(look.spread(columns[role]) for look in looks if look.names))
         for role in PLACES

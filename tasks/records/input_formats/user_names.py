@@ -77,17 +77,17 @@ _PREFIXES_OF_NUMBERS = _words("nr numero num no nomor numer")
 _NEVER_ALONE = frozenset(_words("van dev veh gps mobile terminal probe bil тс emp kart car"))
 """What has another meaning without such a word."""
 _PEOPLE = frozenset(_words("user person passenger rider customer participant subject driver pax student visitor"))
-_ONE_OF_THEM = frozenset(
+_ONE_OF_THEM = (_PEOPLE - {"user"}) | frozenset(
     _words(
-        "person participant subject rider passenger customer individual patient employee courier driver client student "
-        "worker staff visitor guest volunteer respondent athlete runner cyclist pedestrian traveller traveler commuter "
-        "resident pax emp drv hacklicense card smartcard phone smartphone handset imsi msisdn iccid maid gaid idfa "
+        "individual patient employee courier client worker staff guest volunteer respondent athlete runner cyclist "
+        "pedestrian traveller traveler commuter resident emp drv hacklicense card smartcard phone smartphone handset "
+        "imsi msisdn iccid maid gaid idfa "
         "cust adid advertisingid fahrer kunde kunden karte karten teilnehmer conducteur chauffeur carte usager abonne "
         "conductor chofer tarjeta cliente persona motorista condutor cartao autista tessera utente bestuurder kaart "
         "kierowca karta ridic kortti surucu kart kartu pengemudi водитель карта 司机 利用者"
     )
 )
-"""People, and what goes where one of them goes."""
+"""People, and what goes where one of them goes; users are often vehicles."""
 _LEFT_OUT = frozenset(
     _words(
         "of the de del du da do la le el di info data details properties attributes descriptor meta descr local unique "
