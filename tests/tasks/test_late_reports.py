@@ -1,5 +1,6 @@
 """Reports that come after their round was closed: counted and said, in whatever file they come, and never used."""
 
+import itertools
 import os
 from pathlib import Path
 
@@ -26,8 +27,8 @@ def others(collected: Collected, number: int, n: int) -> list[dict[str, object]]
     """Return reports of a round of devices that have sent none."""
     honest = collected.report(number)
     key = collected.asked(number).key
-    names = [name for name in map("later-{}".format, range(9 * n)) if round_of(key, name) == number][:n]
-    return [{**honest[0], "device": name} for name in names]
+    names = (name for name in map("later-{}".format, itertools.count()) if round_of(key, name) == number)
+    return [{**honest[0], "device": name} for name in itertools.islice(names, n)]
 
 
 def test_nothing_is_late_before_a_round_is_closed_or_after_it_without_new_files(collected: Collected) -> None:
