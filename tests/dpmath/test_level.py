@@ -1,6 +1,5 @@
 """How far a day is off as a whole, from users' deviations that are cut: against numerical integration and search."""
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -102,12 +101,12 @@ def test_a_day_unlike_all_others_is_known_by_answers_that_no_usual_day_gives(sid
 @pytest.mark.parametrize("spread", [0, 1])
 @pytest.mark.parametrize("moved", [-25, 40])
 def test_the_map_of_a_day_unlike_all_others_is_right(spread: int, moved: int) -> None:
-    """Records differ little, so days are supposed to; then all values move. Off by five deviations: never in 10,000."""
+    """Records differ little, so days are supposed to; then all values move. Noise is drawn once."""
     rng, day, state = np.random.default_rng(1), a_city(1), None
     for middle in (50, 50 + moved):
         records = [(middle + spread * rng.integers(-1, 2, n)).tolist() for n in day.occupancy.n_records.tolist()]
         private = private_of(day.occupancy, records)
-        found, _ = ask(programme(state, asked_with_laws(day, 20 * UNIT["l2"], state)), private, os.urandom)
+        found, _ = ask(programme(state, asked_with_laws(day, 20 * UNIT["l2"], state)), private, rng.bytes)
         state = found.state
         off = found.mean - np.bincount(day.occupancy.cell, private.totals) / day.occupancy.cell_records / 10
         assert (np.abs(off) < 5 * np.sqrt(found.variance) + 0.1).all()

@@ -1,11 +1,10 @@
 """Nothing in an estimate is made for speeds: quantities of other shapes are estimated as well, with nothing set.
 
 The days are made: 20 hexagons in a row, 8 slots, 70 users. What is asked for is four or more standard deviations of a
-run below the mean of eight runs, so a run fails by chance about once in ten thousand. Intervals of a quarter of the
-width are shown not to hold.
+run below the mean of eight runs with other noise; here noise is drawn once. Intervals of a quarter of the width are
+shown not to hold.
 """
 
-import os
 from decimal import Decimal
 
 import numpy as np
@@ -83,7 +82,7 @@ def estimated(quantity: str, state: State | None, rng: np.random.Generator) -> t
     totals = np.clip(np.rint(shares(quantity, day, rng) * most), 0, most).astype(np.int64)
     of_day = {one.name: one for one in charges(state is None, limit, "l2")}
     asked = Asked(day, VALUE_RANGE, np.full(N_USERS, RADIUS, dtype=np.int64), of_day, "l2")
-    found, _ = ask(programme(state, asked), PrivateDay(occupancy, totals, 0 * totals), os.urandom)
+    found, _ = ask(programme(state, asked), PrivateDay(occupancy, totals, 0 * totals), rng.bytes)
     truth = np.bincount(occupancy.cell, totals) / occupancy.cell_records * 100 / VALUE_RANGE
     return found, truth, occupancy.cell_records.astype(float)
 
