@@ -269,14 +269,15 @@ def test_hexagons_with_few_records_are_told_from_others_if_they_alone_vary_more(
 @pytest.mark.theorem("HV-E7")
 @pytest.mark.statistical
 def test_a_day_whose_mean_is_far_off_is_told_by_its_own_shock_and_plain_days_have_none() -> None:
-    """Six draws each: the mean log of the shock is 2.86 with a deviation of 0.11, of no shock 0.2 with one of 0.27.
+    """The same six draws each: the mean log of the shock is 2.86 with a deviation of 0.11, of none 0.1 with 0.2.
 
-    So it fails by chance less than once in 1e6 runs.
+    That of residuals is moved by 0.03 with a deviation of 0.01. So it fails by chance less than once in 1e6 runs.
     """
-    rng, found = np.random.default_rng(), {}
+    seeds, found = np.random.default_rng().integers(1 << 60, size=6), {}
     for shift in (0.0, 30.0):
         logs = []
-        for _ in range(6):
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
             state, days = of_days(4, 20, rng)
             logs.append(logs_after(state, drawn(state, days, {}, rng, shift)))
         found[shift] = np.mean([scales for scales, _ in logs], axis=0), np.mean([shock for _, shock in logs], axis=0)
@@ -284,7 +285,7 @@ def test_a_day_whose_mean_is_far_off_is_told_by_its_own_shock_and_plain_days_hav
     assert np.abs(no_shock).max() < 1.7
     assert shock[0] > 1.8
     assert abs(shock[1]) < 1.7, "nothing is said of what else the day differs by"
-    assert abs(far[RESIDUAL] - plain[RESIDUAL]) < 0.5
+    assert abs(far[RESIDUAL] - plain[RESIDUAL]) < 0.2
 
 
 @pytest.mark.theorem("HV-E7")
