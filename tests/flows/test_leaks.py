@@ -44,7 +44,7 @@ for name in sys.argv[1:]:
         schemas.check = check
     if name.endswith("raw-text.toml"):
         def read(*_):
-            raise ValueError("PLANTED-USER-7Q was at 73.1937")
+            raise ValueError("PLANTED-USER-7Q was at 73.193726")
         validate.warehouse.rows = read
     try:
         with surroundings():
@@ -54,7 +54,7 @@ for name in sys.argv[1:]:
         print(name, "failed:", type(error).__name__, error, error.__context__, error.__cause__)
     if name.endswith(("repaired.toml", "sharded.toml")):
         with (Path(name).parent / "raw" / "late.csv").open("w") as late:
-            late.write("bus,time,lat,lon,speed\\nPLANTED-USER-7Q-99,2026-01-15T08:07:00Z,47.05,8.31,88.4413\\n")
+            late.write("bus,time,lat,lon,speed\\nPLANTED-USER-7Q-99,2026-01-15T08:07:00Z,47.05,8.31,88.441359\\n")
         for run in (lambda: daily(Path(name), date, "again"), lambda: backfill(Path(name), date, date.replace(day=17))):
             try:
                 with surroundings():

@@ -8,8 +8,9 @@ import polars as pl
 import polars.selectors as cs
 
 USER = "PLANTED-USER-7Q"
-VALUE = "73.1937"
-LATE_VALUE = "88.4413"
+VALUE = "73.193726"
+LATE_VALUE = "88.441359"
+"""Six decimals, which is as many as a table is shown with: of four, some noisy number has the same by chance."""
 
 
 def leaks(searched: dict[str, bytes]) -> list[tuple[str, bytes]]:
