@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import os
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -326,6 +327,22 @@ def test_a_day_is_drawn_once_and_noise_that_was_not_released_is_removed(
 def test_nothing_that_is_not_noised_is_written_or_said(
     estimated: Dataset, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """What is told is met at each release. By chance some number is in 1 of 200: so in four of them once in 1e9."""
+    met: list[Path] = []
+    for _ in range(20):
+        shutil.rmtree(estimated.folder / "store", ignore_errors=True)
+        would_tell, path = met_in_a_release(estimated, monkeypatch, capfd)
+        if would_tell and path is None:
+            return
+        met += [path] if path else []
+        assert len(met) < 4, met
+    pytest.fail("too few sums are numbers that would tell")
+
+
+def met_in_a_release(
+    estimated: Dataset, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> tuple[bool, Path | None]:
+    """Release a day; return whether two of its sums would tell, as in 99 of 100 draws, and a file in which one is."""
     seen: list[int] = []
     honest = Measurement.answers
 
@@ -334,36 +351,40 @@ def test_nothing_that_is_not_noised_is_written_or_said(
         seen.extend([int(answers.room.sum()), *(int(one) for one in answers.vector.sum(axis=0)[:20])])
         return answers
 
-    monkeypatch.setattr(Measurement, "answers", heard)
-    estimated.run_day()
+    with monkeypatch.context() as patch:
+        patch.setattr(Measurement, "answers", heard)
+        estimated.run_day()
     telling = [one for one in seen if abs(one) > 10_000 and one % (1 << 20)]  # a whole room is no secret
     needles = {str(abs(one)).encode() for one in telling}
     # An integer below 2^16, like a room of halves, has at most two bytes that are not 0: the floats of a state hold
-    # some by chance (in 1 run of 30). Others are met in 1 run of 40,000.
+    # some by chance (in 1 run of 30).
     wide = np.array([one for one in telling if abs(one) > 1 << 16 and one % (1 << 16)])
     raw = {one.tobytes() for kind in ("<i8", "<f8") for one in wide.astype(kind)}
     numbers = np.concatenate([wide, wide / RADIUS, wide.astype(np.float32), (wide / RADIUS).astype(np.float32)])
-    assert min(len(needles), wide.size) >= 2
+    would_tell = min(len(needles), wide.size) >= 2
     number = re.compile(
         rb"(?<![0-9A-Za-z.])[0-9]+(?![0-9A-Za-z])"
     )  # whole: digits of a float or a hash match by chance
-    assert needles & set(number.findall(b"x=-%d.0," % telling[0]))
+    assert not telling or needles & set(number.findall(b"x=-%d.0," % telling[0]))
     store = estimated.folder / "store"
     files = {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and "warehouse" not in path.name}
     files[Path("output")] = "".join(capfd.readouterr()).encode()
     for path, content in files.items():
-        assert not needles & set(number.findall(content)), path
-        assert not any(needle in content for needle in raw), path
+        if needles & set(number.findall(content)) or any(needle in content for needle in raw):
+            return would_tell, path
         if content.startswith(b"PK"):  # arrays: they are stored in fewer bytes
             for array in read_arrays(path.parent, path.name).values():
-                assert array.dtype.kind not in "iuf" or not np.isin(numbers, array).any(), path
+                if array.dtype.kind in "iuf" and np.isin(numbers, array).any():
+                    return would_tell, path
     for path in (private_files.releases(estimated.config), folder_of(estimated.config)):
         for file in path.iterdir():
             if file.read_bytes().startswith(b"PAR1"):
                 found = pl.read_parquet(file)
                 for column in found.select(pl.col(pl.Binary)).iter_columns():
                     joined = b"".join(column.to_list())
-                    assert not any(needle in joined for needle in raw), file
+                    if any(needle in joined for needle in raw):
+                        return would_tell, file
+    return would_tell, None
 
 
 @pytest.mark.slow
