@@ -265,11 +265,12 @@ class Forgetful:
 def test_a_missing_flush_is_found(
     module: ModuleType, is_forgotten: Callable[[int], bool], busy_dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Three of eight cuts show it, or more, and the first that does is the last: of 60 none does once in 1e12 runs."""
     TEMPLATES.begin(may_copy=False, alters=lambda: True)
     run = day_of_sums(busy_dataset)
     monkeypatch.setattr(module, "os", Forgetful(is_forgotten))
     with pytest.raises(AssertionError, match=r"seed \d+, (journal|weak), after \d+"):
-        made_good(busy_dataset, commands_of(busy_dataset), run, SCENARIOS[day_of_sums])
+        made_good(busy_dataset, commands_of(busy_dataset), run, 60)
 
 
 def in_words(outcomes: Counter[str]) -> str:
