@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from estimates import PLACES, day, released, say_again
+from fixed import fix
 from planted import USER, VALUE, files_of, leaks, readable
 from support import DATE, HEADER, Dataset, table
 
@@ -175,6 +176,8 @@ def test_a_changed_percentile_does_not_follow_from_the_answers(
 
 
 def test_a_statistic_that_should_be_empty_is_found(lawful: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise is drawn once: in one draw of a hundred none should be empty."""
+    fix(monkeypatch)
     whole = laws.laws_of
     with monkeypatch.context() as patch:
         patch.setattr(laws, "laws_of", partial(whole, slack=10.0))
@@ -273,7 +276,9 @@ def test_a_share_above_a_limit_is_asked_of_areas_and_days_from_published_files(l
     assert compared["change"][0] == pytest.approx(compared["share_above_30"][0] - compared["share_above_30_before"][0])
 
 
-def test_a_share_of_two_days_is_less_sure_if_users_come_again(lawful: Dataset) -> None:
+def test_a_share_of_two_days_is_less_sure_if_users_come_again(lawful: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise is drawn once: it decides how much of the errors of two days is found to last, in some draws hardly any."""
+    fix(monkeypatch)
     found = []
     for number in range(2):
         lawful.run_day(day(number))
