@@ -151,7 +151,9 @@ def beyond_the_domain(_: Entry, contents: dict[str, bytes]) -> None:
 
 def more_votes_than_ballots(_: Entry, contents: dict[str, bytes]) -> None:
     if "votes.json" in contents:
-        contents["votes.json"] = contents["votes.json"].replace(b'"n_ballots": 2', b'"n_ballots": 1')
+        votes = json.loads(contents["votes.json"])
+        votes["north"]["n_ballots"] = max(votes["north"]["n_votes"]) - 1
+        contents["votes.json"] = (json.dumps(votes, sort_keys=True, indent=2) + "\n").encode()
 
 
 def less_epsilon(entry: Entry, _: dict[str, bytes]) -> None:
@@ -187,7 +189,7 @@ def other_counts(entry: Entry, _: dict[str, bytes]) -> None:
         (moved_csv, "means.csv does not say what means.parquet does"),
         (moved_bin, "round-2.json does not follow from votes.json"),
         (beyond_the_domain, "cannot be the sums of an area"),
-        (more_votes_than_ballots, "cannot be the votes|does not follow"),
+        (more_votes_than_ballots, "votes.json has what cannot be the votes of an area"),
         (less_epsilon, "the guarantee is not that of its settings"),
         (other_alpha, "round-1.json is not what the settings give"),
         (no_alpha, "its settings cannot be used"),
