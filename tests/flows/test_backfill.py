@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from configurations import with_settings
+from scipy import stats
 from support import CLIP_USER, CONFIG, DATE, HEADER, Campaign, Dataset, Hexveil, all_files
 
 from tasks.account import ledger
@@ -87,13 +88,16 @@ def test_many_days_backfilled_and_killed_twice_equal_days_run_one_by_one(
         assert {key: ours.stated[key] for key in ours.stated if key not in MADE_ANEW} == {
             key: theirs.stated[key] for key in theirs.stated if key not in MADE_ANEW
         }
+    n_alike = 0
     for date in dates_of(n_days):
         ours, theirs = (
             pl.read_parquet(dataset.published("statistics.parquet", date), hive_partitioning=False)
             for dataset in (backfilled, one_by_one)
         )
         assert ours.drop(NOISY).equals(theirs.drop(NOISY))
-        assert not ours.equals(theirs), "each has noise of its own"
+        n_alike += ours.equals(theirs)
+    most = stats.binom.isf(1e-7, n_days, 0.01)  # a cell is cut to the range alike once in 120, and some days have one
+    assert n_alike <= most, "each has noise of its own"
 
 
 @pytest.fixture
