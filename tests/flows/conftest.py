@@ -1,6 +1,5 @@
 """The command line as a user runs it: in this process or another, without a server, or with one of its own."""
 
-import socket
 import subprocess
 import sys
 import time
@@ -43,10 +42,9 @@ def hexveil(environment: dict[str, str]) -> Hexveil:
 @pytest.fixture(scope="session")
 def server(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Start a Prefect server with a home of its own, and return the environment that leads to it."""
-    home = tmp_path_factory.mktemp("server")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    from deployed import free_ports  # it imports what the other tests here do not need
+
+    home, port = tmp_path_factory.mktemp("server"), free_ports()
     url = f"http://127.0.0.1:{port}/api"
     there = environment | {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]

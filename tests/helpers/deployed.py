@@ -203,14 +203,24 @@ def day_rows(date: dt.date) -> str:
     return HEADER + "\n".join(rows) + "\n"
 
 
+_given = set[int]()
+
+
 def free_ports() -> int:
-    """Return a free port whose next one is free too; below those that the system gives to outgoing connections."""
+    """Return a free port whose next one is free too; below those that the system gives to outgoing connections.
+
+    It may be taken much later: so none is given twice, and each process of the tests gives others.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     while True:
-        port = random.randrange(10_000, 30_000)
+        port = 10_000 + 5_000 * (worker % 4) + 2 * random.randrange(2_500)
+        if port in _given:
+            continue
         with socket.socket() as first, socket.socket() as second:
             try:
                 first.bind(("127.0.0.1", port))
                 second.bind(("127.0.0.1", port + 1))
             except OSError:
                 continue
+            _given.add(port)
             return port
