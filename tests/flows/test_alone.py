@@ -67,7 +67,7 @@ def watched(arguments: list[str], environment: dict[str, str], folder: Path) -> 
             time.sleep(0.1)
         out, said = process.communicate()
     assert process.returncode == 0, said
-    assert all(re.search(r" \d\.\d s$", line) for line in said.decode().splitlines()), said
+    assert all(re.search(r" \d+\.\d s$", line) for line in said.decode().splitlines()), said
     return heard, set((folder / "modules").read_text().splitlines()), out.decode()
 
 
