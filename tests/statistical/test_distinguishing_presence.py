@@ -18,7 +18,8 @@ from dpmath.presence.user_cells import UserCells
 
 pytestmark = [pytest.mark.statistical, pytest.mark.theorem("HV-L70", "HV-L72")]
 
-N_DRAWS = 10_000
+N_DRAWS = 20_000
+"""Of half as many, the bound of a right mechanism was 4.6 deviations above what is asked for: of these it is 8."""
 FALSE_ALARM = 1e-9
 DELTA = 1e-4
 CURRENCY = Concentrated(Decimal("1e-4"))
