@@ -16,14 +16,14 @@ _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 """The years 1 to 9999, in seconds since 1970: the engine fails at a few times beyond, as it does at none within."""
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _IS_TEXT: tuple[Callable[[pa.DataType], bool], ...] = (types.is_string, types.is_large_string, types.is_string_view)
-_IS_NUMBER: tuple[Callable[[pa.DataType], bool], ...] = (types.is_integer, types.is_floating, types.is_decimal)
+_IS_NUMBER: tuple[Callable[[pa.DataType], bool], ...] = (types.is_integer, types.is_floating, types.is_decimal128)
 _ALLOWED = {
     "user": (*_IS_TEXT, types.is_integer),
     "time": (*_IS_TEXT, *_IS_NUMBER, types.is_timestamp),
     **dict.fromkeys(("latitude", "longitude", "value"), (*_IS_TEXT, *_IS_NUMBER)),
     "h3": (*_IS_TEXT, types.is_integer),
     "geometry": (*_IS_TEXT, types.is_binary, types.is_large_binary),
-    "only": (*_IS_TEXT, types.is_integer, types.is_floating, types.is_boolean, types.is_null),
+    "only": (*_IS_TEXT, types.is_integer, types.is_floating, types.is_boolean),
 }
 
 
@@ -36,12 +36,21 @@ def parquet_rows(paths: list[Path], config: PresenceConfig) -> pa.RecordBatchRea
     roles = {role: name for role, name in config.by_role.items() if role != "clock"}
     for role in {"h3", "geometry"} & roles.keys():
         roles |= dict.fromkeys(("latitude", "longitude"), roles.pop(role))
-    schemas = [_schema(pq.read_schema(path), roles, config) for path in paths]
-    if any(one != schemas[0] for one in schemas):
-        raise BadInput(
-            "the Parquet files of a day must have the columns that are read in one type each; make them alike"
-        )
-    return pa.RecordBatchReader.from_batches(schemas[0], _batches(paths, list(roles.values()), schemas[0]))
+    schema = _common([_schema(pq.read_schema(path), roles, config) for path in paths])
+    return pa.RecordBatchReader.from_batches(schema, _batches(paths, list(roles.values()), schema))
+
+
+def _common(schemas: list[pa.Schema]) -> pa.Schema:
+    """Return the columns of all files. One without a type holds nothing there, as pandas writes no rows."""
+    fields = []
+    for of_role in zip(*schemas, strict=True):
+        kinds = {one.type for one in of_role if not types.is_null(one.type)}
+        if len(kinds) > 1:
+            raise BadInput(
+                "the Parquet files of a day must have the columns that are read in one type each; make them alike"
+            )
+        fields.append(pa.field(of_role[0].name, kinds.pop() if kinds else pa.string()))
+    return pa.schema(fields)
 
 
 def _schema(held: pa.Schema, roles: dict[str, str], config: PresenceConfig) -> pa.Schema:
@@ -55,7 +64,9 @@ def _schema(held: pa.Schema, roles: dict[str, str], config: PresenceConfig) -> p
     for role, name in roles.items():
         kind = held.field(name).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
-        if not any(is_allowed(kind) for is_allowed in _ALLOWED[kinds.get(role, called(role))]):
+        kind = pa.float32() if types.is_float16(kind) else kind  # which the engine cannot read
+        allowed = (types.is_null, *_ALLOWED[kinds.get(role, called(role))])
+        if not any(is_allowed(kind) for is_allowed in allowed):
             raise BadInput(
                 f"the column {name} is of the Parquet type {kind}, which cannot be read as {called(role)}; convert it"
             )
