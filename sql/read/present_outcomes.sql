@@ -1,5 +1,6 @@
 -- How many rows of one local day were used or not, and why; for the curator alone.
--- Grain    one row per reason; kept are records, what was said twice counted once; outside_area are others
+-- Grain    one row per reason; kept are records, what was said twice counted once; outside_area are others; ids_alike
+--          counts users whose id is that of another one but for zeros before a number, and upper and lower case
 -- Reads    present_row, present_pair
 -- Privacy  SENSITIVE: where presence is secret, every one of these numbers is
 with kept as (
@@ -8,6 +9,12 @@ with kept as (
         coalesce(sum(n_records) filter (where cell is null), 0)::bigint as n_outside,
         count(distinct user_id) as n_users
     from present_pair
+),
+
+spelling as (
+    select count(*) as n_users
+    from (select distinct user_id from present_pair)
+    group by regexp_replace(lower(user_id), '(^|[^0-9.,])0+([0-9])', '\1\2', 'g')
 )
 
 select reason, count(*) as n_rows
@@ -19,3 +26,8 @@ union all
 
 select unnest(['kept', 'outside_area', 'users']), unnest([n_kept, n_outside, n_users])
 from kept
+
+union all
+
+select 'ids_alike', coalesce(sum(n_users) filter (n_users > 1), 0)::bigint
+from spelling

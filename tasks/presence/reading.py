@@ -22,6 +22,7 @@ from tasks.base.storage import private_folder
 from tasks.occupancy.boxed_area import cells_about
 from tasks.presence.config import FORMATS, PresenceConfig
 from tasks.presence.json_rows import JsonRows
+from tasks.presence.lines import count_lines
 from tasks.presence.parquet_rows import parquet_rows
 from tasks.records.input_formats.archives import ENDINGS as ARCHIVES
 from tasks.records.input_formats.archives import is_archive
@@ -139,13 +140,13 @@ def _format_of(paths: list[Path], config: PresenceConfig) -> str:
     packed = (*ARCHIVES, *PACKINGS)
     names = [min((path.name.removesuffix(one) for one in packed), key=len) for path in paths]
     kinds = {config.dataset.format or _ENDINGS.get(Path(name).suffix) for name in names}
-    if kinds != {"json"} and (config.dataset.records is not None or any(map(is_archive, paths))):
-        raise BadInput("only JSON documents may be in archives or have dataset.records where presence is secret")
     if len(kinds) != 1 or None in kinds:
         raise BadInput(
             f"dataset.files must name files of one of {', '.join(FORMATS)} where presence is secret, and all of one; "
             "if their names do not say it, set dataset.format"
         )
+    if kinds != {"json"} and (config.dataset.records is not None or any(map(is_archive, paths))):
+        raise BadInput("only JSON documents may be in archives or have dataset.records where presence is secret")
     return str(kinds.pop())
 
 
@@ -161,21 +162,24 @@ _Reader = tuple[str, dict[str, Any], _Further]
 """A statement, its parameters, and what the curator should know besides, by how many rows there are."""
 
 
-def _csv(connection: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
+def _csv(_: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
     delimiter = config.dataset.delimiter
     headers = {config.dataset.header} if config.dataset.header else set(_headers(paths, delimiter))
     if len(headers) > 1:
         raise BadInput("the files of a day must have the same first line, the header, and none may be empty")
     names = headers.pop()
+    if not any(names):
+        raise BadInput("the first line of a file is empty: it must be the header, also on a day without records")
     if len(set(names)) < len(names):
         raise BadInput("two columns of the header have one name; rename one")
     places = {role: names.index(name) + 1 for role, name in config.by_role.items() if name in names}
     _check_columns(places.keys(), config)
     mark = re.escape(delimiter)
     pattern = rf'{mark}("(?:[^"]|"")*"|[^{mark}"]*)'
-    lines = {"paths": list(map(str, paths)), "header": not config.dataset.header}
+    has_header = not config.dataset.header
     parameters = {
-        **lines,
+        "paths": list(map(str, paths)),
+        "header": has_header,
         **_in_statement(places),
         **rows_that_count(config, {role: f"f{place}" for role, place in places.items()}),
         "only_places": [places[role] for role in config.columns.of_only],
@@ -184,11 +188,7 @@ def _csv(connection: warehouse.Connection, paths: list[Path], config: PresenceCo
         "field": pattern,
         "n_fields": len(names),
     }
-
-    def malformed(n_rows: int) -> dict[str, int]:
-        return {"malformed": warehouse.rows(connection, "read/present_lines", lines)[0][0] - n_rows}
-
-    return "scratch/present_csv", parameters, malformed
+    return "scratch/present_csv", parameters, _malformed(count_lines(paths) - has_header * len(paths))
 
 
 def _headers(paths: list[Path], delimiter: str) -> Iterator[tuple[str, ...]]:
@@ -206,13 +206,18 @@ def _headers(paths: list[Path], delimiter: str) -> Iterator[tuple[str, ...]]:
 def _ndjson(connection: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
     connection.execute("set variable paths = $paths", {"paths": list(map(str, paths))})
     warehouse.run(connection, "scratch/json_text")
-    return "scratch/present_json", _members(config), _nothing
+    return "scratch/present_json", _members(config), _malformed(count_lines(paths))
 
 
 def _json(connection: warehouse.Connection, paths: list[Path], config: PresenceConfig) -> _Reader:
     rows = JsonRows(paths, config)
     connection.register("json_text", rows.reader())
     return "scratch/present_json", _members(config), lambda _: {"lists": rows.n_lists}
+
+
+def _malformed(n_lines: int) -> _Further:
+    """Return what says how many lines are no rows: of another number of fields, no UTF-8, or too long."""
+    return lambda n_rows: {"malformed": n_lines - n_rows}
 
 
 def _nothing(_: int) -> dict[str, int]:

@@ -177,6 +177,7 @@ def test_the_curator_has_a_report_that_nobody_else_has(dataset: tuple[Dataset, P
     read_day(DATE, config)
     report = json.loads((config.storage_path / "private" / "reports" / f"{DATE}.json").read_text())
     assert report == {
+        "ids_alike": 0,
         "kept": 180,
         "malformed": 1,
         "outside_area": 6,
