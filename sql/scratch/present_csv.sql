@@ -1,6 +1,7 @@
 -- present_row: the rows of a day's CSV files, each line read by itself, so that no row depends on another's.
 -- A line ends at its end, whatever quotes it holds: no field goes over several lines. The engine splits the lines
--- without quotes, and a pattern those with quotes. A line of another number of fields than the header is no row.
+-- without quotes, and a pattern those with quotes or a byte order mark, which no line keeps. A line of another number
+-- of fields than the header is no row.
 -- Grain    one row per line with the right number of fields
 -- Reads    the files $paths, by lines_of too
 -- Params   $paths; $columns MAP of f1, f2 and so on to VARCHAR, in the file's order, with beyond at the end; $header:
@@ -35,19 +36,23 @@ with plain as (
         quote = '',
         escape = '',
         comment = '',
+        new_line = '\n',
         nullstr = chr(30),
         null_padding = true,
         ignore_errors = true,
         strict_mode = false,
         hive_partitioning = false
     )
-    where not contains(columns(lambda c: c <> 'beyond'), '"') and beyond is null
+    where
+        not contains(columns(lambda c: c <> 'beyond'), '"')
+        and beyond is null
+        and not starts_with(f1, chr(65279))
 ),
 
 line as (
-    select line
+    select without_mark(line) as line
     from lines_of($paths, $header)
-    where contains(line, '"')
+    where contains(line, '"') or starts_with(line, chr(65279))
 ),
 
 split as (

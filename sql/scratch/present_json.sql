@@ -10,7 +10,7 @@
 -- Privacy  SENSITIVE
 create or replace temp table present_row as
 with line as (
-    select line
+    select without_mark(line) as line
     from json_text
     where trim(line, chr(13) || chr(10) || chr(9) || ' ') <> ''
 ),

@@ -46,6 +46,7 @@ _ENDINGS = {
 }
 _MACROS = (
     "scratch/lines_of",
+    "scratch/without_mark",
     "scratch/number_of",
     "scratch/cell_index",
     "scratch/place_of",

@@ -101,7 +101,7 @@ ODD_RECORDS = [
 ]
 """What may stand in a list of records."""
 Line = tuple[str, ...]
-"""User, time, latitude, longitude and value, as a file has them; or the one text of a record in a document."""
+"""User, time, latitude, longitude and value, as a file has them; or the one text of a line or of a record."""
 
 
 def made(folder: Path, text: str = CONFIG) -> tuple[Dataset, PresenceConfig]:
@@ -152,6 +152,31 @@ def odd_records(whole: str) -> list[str]:
     ]
 
 
+def odd_lines(line: Line) -> list[str]:
+    """Return lines of the user of a line that are as odd as lines may be; a surrogate is a byte that is no text."""
+    whole, in_json = ",".join(line), json.dumps(dict(zip(HEADER.strip().split(","), line, strict=True)))
+    odd = [
+        one + end for one in (whole, in_json) for end in ("\r", "\r\r", "\x1e", "\x1f", "\udcff", "\\", ",", '"', "}")
+    ]
+    parted = ((whole[:9], whole[9:]), (in_json[:6], in_json[6:]))
+    halves = [middle.join(one) for one in parted for middle in ("\r", "\x00", "\udcc3", '"', "\ufeff")]
+    long = [f"{whole},{'x' * 70_000}", "y" * 2_500_000, "," * 500, "[" * 50_000, '{"' * 20_000]
+    return [
+        *odd,
+        *halves,
+        *long,
+        f"\ufeff{whole}",
+        f"\ufeff{in_json}",
+        HEADER.strip(),
+        "",
+        " ",
+        '"',
+        '""""',
+        "null",
+        "[]",
+    ]
+
+
 def of_shape(shape: str, user: str, date: dt.date, rng: random.Random) -> list[Line]:
     """Return the records of a user of a shape: one that a careless step would tell apart."""
     some = lines_of(user, date, rng)
@@ -179,6 +204,7 @@ def of_shape(shape: str, user: str, date: dt.date, rng: random.Random) -> list[L
             (user, *line[1:4], value) for line, value in zip(some, ["1e300", "-1e300", "inf"], strict=False)
         ],
         "odd records": [*((text,) for text in (*ODD_RECORDS, *odd_records(record_of(one)))), *some],
+        "odd lines": [*((text,) for text in odd_lines(one)), *some],
         "odd records alone": [(text,) for text in ODD_RECORDS],
         "usual": some,
     }
@@ -196,6 +222,8 @@ SHAPES = (
     "extreme values",
     "usual",
 )
+OF_LINES = ("odd lines",)
+"""Shapes that only files of lines have."""
 OF_DOCUMENTS = ("odd records", "odd records alone")
 """Shapes that only documents have."""
 
@@ -221,11 +249,12 @@ def write(dataset: Dataset, date: dt.date, lines: Sequence[Line], form: str = "c
         whole = document([record_of(line) for line in lines]).encode()
         return dataset.write(f"{date}.{form}", gzip.compress(whole, mtime=0) if form.endswith("gz") else whole)
     if form.endswith("csv"):
-        return dataset.write(f"{date}.csv", HEADER + "".join(",".join(line) + "\n" for line in lines))
+        text = HEADER + "".join(",".join(line) + "\n" for line in lines)
+        return dataset.write(f"{date}.csv", text.encode(errors="surrogateescape"))
     names = HEADER.strip().split(",")
     if form == "ndjson":
-        text = "".join(json.dumps(dict(zip(names, line, strict=True))) + "\n" for line in lines)
-        return dataset.write(f"{date}.ndjson", text)
+        of_lines = (line[0] if len(line) == 1 else json.dumps(dict(zip(names, line, strict=True))) for line in lines)
+        return dataset.write(f"{date}.ndjson", "\n".join([*of_lines, ""]).encode(errors="surrogateescape"))
     path = dataset.write(f"{date}.parquet", b"")
     pl.DataFrame(lines, schema=dict.fromkeys(names, pl.String), orient="row").write_parquet(path)
     return path

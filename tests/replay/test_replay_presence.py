@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import called_here, environment_of
-from present import CONFIGS, LATER, OF_DOCUMENTS, SHAPES, with_and_without
+from present import CONFIGS, LATER, OF_DOCUMENTS, OF_LINES, SHAPES, with_and_without
 from support import DATE, Hexveil, Say, slow
 
 from dpmath.presence.ball import Ball
@@ -71,6 +71,13 @@ def test_without_one_user_of_a_document_nothing_else_differs(shape: str, form: s
     moved, first = replay(shape, form, 9)
     assert first["0 run: code"] == first["2 run: code"] == b"0"
     assert moved > 0 or shape not in ("usual", "every cell", "far over the cap", "odd records")
+
+
+@pytest.mark.parametrize("form", ["ndjson", slow("csv")])
+def test_without_one_user_of_odd_lines_nothing_else_differs(form: str, replay: Replay) -> None:
+    moved, first = replay(*OF_LINES, form, 12)
+    assert moved > 0
+    assert first["0 run: code"] == first["2 run: code"] == b"0"
 
 
 @pytest.mark.parametrize("shape", [one if one == "every cell" else slow(one) for one in SHAPES])

@@ -14,6 +14,7 @@ import pytest
 from present import CONFIG, made, some_lines, write
 from support import DATE, HEADER, Dataset
 
+from dpmath.presence.user_cells import UserCells
 from tasks.base.errors import BadInput
 from tasks.presence.config import PresenceConfig
 from tasks.presence.reading import read_day, report_path
@@ -58,6 +59,43 @@ def test_lines_that_are_no_text_are_counted(form: str, packed: bool, dataset: tu
         "outside_area": 0,
         "users": 8,
     }
+
+
+MARK = b"\xef\xbb\xbf"
+ENDS = (b"\n", b"\r\n", b"\r", b"\r\r\n", b"\n\r", b"\r\n\r")
+FIRST = (b"", b"\n", b"\r", b"\r\n\r", MARK, *(b"first" + end for end in ENDS), MARK + b"first\r\n")
+
+
+@pytest.mark.parametrize("form", ["csv", "csv without a header", "ndjson"])
+def test_what_the_first_line_is_decides_on_no_other(form: str, tmp_path: Path) -> None:
+    """Neither how it ends, nor that it is the one from which the engine takes a byte order mark, as others have too."""
+    declared = f"[dataset]\nheader = {json.dumps(NAMES)}" if form == "csv without a header" else "[dataset]"
+    files, config = made(tmp_path / "dataset", CONFIG.replace("[dataset]", declared))
+    if form == "ndjson":
+        lines = [json.dumps(dict(zip(NAMES, line, strict=True))).encode() for line in GOOD]
+    else:
+        lines = [
+            ",".join((f'"{line[0]}"' if number % 2 else line[0], *line[1:])).encode()
+            for number, line in enumerate(GOOD)
+        ]
+    starts = (b"", MARK, b"", MARK * 2, b"")
+    rest = b"".join(starts[number % len(starts)] + line + ENDS[number % len(ENDS)] for number, line in enumerate(lines))
+    days = []
+    for first in FIRST:
+        before = [HEADER.encode(), HEADER.replace("\n", "\r\n").encode()] if form == "csv" else [b""]
+        for header in before:
+            files.write(f"{DATE}.{form.split(maxsplit=1)[0]}", header + first + rest)
+            days.append(by_user(read_day(DATE, config)))
+    assert sum(n_records for cells in days[0] for _, n_records, _ in cells) > 0
+    assert all(one == days[0] for one in days)
+    assert report(config)["kept"] == len(GOOD)
+
+
+def by_user(day: UserCells) -> list[list[tuple[int, int, int]]]:
+    found: dict[int, list[tuple[int, int, int]]] = {}
+    for user, cell, n_records, total in zip(day.user, day.cell, day.n_records, day.total, strict=True):
+        found.setdefault(int(user), []).append((int(cell), int(n_records), int(total)))
+    return sorted(found.values())
 
 
 @pytest.mark.parametrize("packing", ["gz", "zst"])
