@@ -82,7 +82,7 @@ def _touched(text: str, resolution: int) -> tuple[str, ...]:
             raise _Refused(
                 f"grid.area: feature {number} is a line, or not within -180 to 180 degrees east, -90 to 90 north"
             )
-        km2 = shape.area * _KM_A_DEGREE**2 * np.cos(np.radians((south + north) / 2))
+        km2 = shapely.make_valid(shape).area * _KM_A_DEGREE**2 * np.cos(np.radians((south + north) / 2))
         if km2 > _MOST_HEXAGONS * h3.average_hexagon_area(resolution, "km^2"):
             raise _Refused(
                 f"grid.area: feature {number} is too large for h3_resolution = {resolution}: take a lower one"

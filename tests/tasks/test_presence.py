@@ -778,6 +778,10 @@ def test_an_area_that_is_none_is_refused_in_words(geometry: object, reason: str,
 def test_a_huge_area_is_refused_before_it_is_listed(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="take fewer, larger ones"):
         hexagons_of(("8001fffffffffff",), 12, tmp_path)
+    ring = [[-10, 30], [30, 70], [30, 30], [-10, 70], [-10, 30]]  # it crosses itself, so its halves add up to nothing
+    (tmp_path / "area.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
+    with pytest.raises(ValueError, match="too large for h3_resolution"):
+        hexagons_of("area.geojson", 12, tmp_path)
 
 
 @pytest.mark.quick(3)
