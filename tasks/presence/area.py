@@ -55,6 +55,13 @@ def positions_of(hexagons: tuple[str, ...]) -> NDArray[np.float64]:
     return _KM_A_DEGREE * np.column_stack([squeezed, north])
 
 
+def box_of(hexagons: tuple[str, ...]) -> str:
+    """Return between which degrees hexagons lie, in words: of a file with swapped coordinates, another country."""
+    places = np.array([h3.cell_to_latlng(one) for one in hexagons])
+    (south, west), (north, east) = places.min(axis=0), places.max(axis=0)
+    return f"{south:.2f} to {north:.2f} north, {west:.2f} to {east:.2f} east"
+
+
 @functools.cache
 def _inside(cells: tuple[str, ...], resolution: int) -> tuple[str, ...]:
     n_cells = sum(h3.cell_to_children_size(one, resolution) for one in cells if h3.get_resolution(one) <= resolution)

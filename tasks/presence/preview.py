@@ -13,6 +13,7 @@ from tasks.account.presence_release import presence_releases
 from tasks.base.errors import contained
 from tasks.base.storage import TABLE
 from tasks.presence.account import used_with
+from tasks.presence.area import box_of
 from tasks.presence.config import PresenceConfig
 from tasks.presence.reading import read_day, report_path
 from tasks.presence.release import find_release
@@ -44,6 +45,7 @@ def preview_day(date: dt.date, config: PresenceConfig) -> dict[str, Any]:
     found = find_release(date, None, entries, config)
     return {
         "hexagons": len(config.hexagons),
+        "area": box_of(config.hexagons),
         "cells": len(config.hexagons) * config.n_slots,
         "epsilon": str(privacy.epsilon_per_day),
         "more_days": max(0, left) // privacy.loss_per_day,

@@ -5,6 +5,7 @@ import gzip
 import json
 import random
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -364,3 +365,32 @@ def released(config: PresenceConfig, date: dt.date = DATE, seed: int = 1) -> str
 def published(config: PresenceConfig, date: dt.date = DATE, seed: int = 1) -> Path:
     publish_day.fn(released(config, date, seed), config)
     return config.storage_path / "published" / f"date={date}"
+
+
+def read_by_hand(lines: list[Line], config: PresenceConfig) -> dict[str, dict[int, tuple[int, int]]]:
+    """Return each user's records and ticks by cell, read with Python alone."""
+    number = {cell: place for place, cell in enumerate(config.hexagons)}
+    once: dict[tuple[str, dt.datetime, float, float], list[int]] = defaultdict(list)
+    for line in lines:
+        user, time, *rest = (part.strip('"').replace('""', '"') if part.startswith('"') else part for part in line)
+        try:
+            instant = dt.datetime.fromisoformat(time)
+            latitude, longitude, value = map(float, rest)
+        except ValueError:
+            continue
+        inside = abs(latitude) <= 90 and abs(longitude) <= 180 and instant.date() == DATE
+        if user.strip() and inside and not np.isnan(value):
+            ticks = round((value - 0) / 0.1) if 0 < value < 100 else 0 if value <= 0 else 1000
+            once[user.strip(), instant, latitude, longitude].append(ticks)
+    found: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
+    for (user, instant, latitude, longitude), ticks in once.items():
+        cell = h3.latlng_to_cell(latitude, longitude, 6)
+        if cell in number:
+            place = number[cell] * 4 + instant.hour // 6
+            n, total = found[user].get(place, (0, 0))
+            found[user][place] = n + 1, total + sum(ticks) // len(ticks)
+    cap = config.privacy.cap
+    return {
+        user: {place: (min(n, cap), total if n <= cap else total * cap // n) for place, (n, total) in cells.items()}
+        for user, cells in found.items()
+    }
