@@ -215,5 +215,5 @@ def load_presence(path: Path) -> PresenceConfig:
     """
     config = read_as(PresenceConfig, path)
     if not config.hexagons:
-        raise BadConfig(f"{path}: grid.area holds no hexagon")
+        raise BadConfig(f"{path}: grid.area holds no hexagon: give it a polygon, or an H3 cell")
     return config
