@@ -11,7 +11,7 @@ from bokeh.palettes import Viridis256
 from shapely.geometry.base import BaseGeometry
 
 from tasks.answers.answer import Answer
-from tasks.answers.words import in_words, interval_of
+from tasks.answers.words import in_words, interval_in_words, interval_of, number_in_words
 from tasks.base.errors import HexveilError
 from tasks.output_formats.look import look, template
 
@@ -38,7 +38,8 @@ def answer_page(answer: Answer) -> bytes:
         )
     values = np.array([_value(row, answer.shown) for row in answer.table.iter_rows(named=True)])
     low, high = float(values.min()), float(values.max())
-    places = _Places(answer.outlines())
+    outlines = answer.outlines()
+    places = _Places({name: outlines[name] for name in answer.table["area"].unique()})
     rows = [in_words(row) for row in answer.table.iter_rows(named=True)]
     maps = [
         {
@@ -57,8 +58,8 @@ def answer_page(answer: Answer) -> bytes:
             maps=maps,
             width=round(places.width),
             height=round(places.height),
-            low=f"{low:.3g}",
-            high=f"{high:.3g}",
+            low=number_in_words({}, answer.shown, low),
+            high=number_in_words({}, answer.shown, high),
             columns=list(rows[0]),
             rows=[list(row.values()) for row in rows],
         )
@@ -77,11 +78,11 @@ def _value(row: dict[str, Any], name: str) -> float:
 
 def _drawn(table: pl.DataFrame, name: str, places: "_Places", low: float, high: float) -> Iterator[dict[str, Any]]:
     for row in table.iter_rows(named=True):
-        outline, value, ends = places.outline(row["area"]), _value(row, name), interval_of(row, name)
+        outline, value = places.outline(row["area"]), _value(row, name)
         number = round((value - low) / max(high - low, 1e-300) * (len(Viridis256) - 1))
         label = table.height <= _MOST_LABELS
-        within = f"{ends[0]:.3g} to {ends[1]:.3g}"
-        said = f"{value:.3g}" if name in row else within
+        within = interval_in_words(row, name)
+        said = number_in_words(row, name, value) if name in row else within
         x, y = places.middle(row["area"])
         yield {
             "outline": outline,

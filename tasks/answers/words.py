@@ -1,6 +1,9 @@
 """The rows of an answer in words: intervals in one column, numbers with the digits that matter."""
 
+import math
 from typing import Any
+
+_MOST_DIGITS = 12
 
 
 def in_words(row: dict[str, Any]) -> dict[str, Any]:
@@ -9,16 +12,17 @@ def in_words(row: dict[str, Any]) -> dict[str, Any]:
     for name, value in row.items():
         if name.endswith("_ci95_low"):
             about = name.removesuffix("_ci95_low")
-            ends = (_number(about, one) for one in interval_of(row, about))
-            shown["95 %" if about in ("mean", "n_users") else f"{about.replace('_', ' ')} 95 %"] = " to ".join(ends)
+            shown["95 %" if about in ("mean", "n_users") else f"{_words(about)} 95 %"] = interval_in_words(row, about)
         elif name.endswith("_ci95_high"):
             continue
         elif name == "share_with_records":
             shown["with records"] = f"{value:.0%}"
+        elif isinstance(value, bool):
+            shown[_words(name)] = "yes" if value else "no"
         elif isinstance(value, float):
-            shown[name.replace("_", " ")] = f"{value:,.0f}" if name.startswith("n_") else f"{value:.3g}"
+            shown[_words(name)] = number_in_words(row, name, value)
         else:
-            shown[name.replace("_", " ")] = value
+            shown[_words(name)] = value
     return shown
 
 
@@ -27,6 +31,23 @@ def interval_of(row: dict[str, Any], about: str) -> tuple[float, float]:
     return row[f"{about}_ci95_low"], row[f"{about}_ci95_high"]
 
 
-def _number(about: str, value: float) -> str:
-    digits = 0 if about.startswith("n_") else 3 if about.startswith("share_above") else 1
-    return f"{value:,.{digits}f}"
+def interval_in_words(row: dict[str, Any], about: str) -> str:
+    """Return the interval of a number."""
+    return " to ".join(number_in_words(row, about, end) for end in interval_of(row, about))
+
+
+def number_in_words(row: dict[str, Any], about: str, value: float) -> str:
+    """Return a number with the digits that its deviation leaves it; with a few that are not 0 if it has none."""
+    if about.startswith("n_"):
+        return f"{value:,.0f}"
+    deviation = row.get(f"{about}_sd")
+    if deviation is None:
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    least = 3 if any(name.startswith("share_above") for name in row) else 1
+    needed = math.ceil(-math.log10(deviation)) if 0 < deviation < math.inf else 0
+    said = f"{value:,.{min(max(least, needed), _MOST_DIGITS)}f}"
+    return said.removeprefix("-") if float(said.replace(",", "")) == 0 else said
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -31,6 +31,7 @@ from tasks.answers.page import answer_page
 from tasks.answers.published import Published
 from tasks.answers.sums import Sums, chains_of, means_of, shares_of, shares_of_days, together, with_link
 from tasks.answers.times import hours_of, period_of, weekdays_of
+from tasks.answers.words import in_words
 from tasks.base.errors import HexveilError
 from tasks.output_formats.geography import outline
 from tasks.output_formats.hindsight import MOVED
@@ -527,11 +528,46 @@ def test_a_page_shows_the_areas_with_their_numbers_and_asks_for_nothing(publishe
     assert "&lt;b&gt;one&lt;/b&gt;" in page
     assert "<b>" not in page
     for row in answer.table.iter_rows(named=True):
-        assert f">{row['mean']:.3g}</text>" in page
-        assert f">{row['mean_ci95_low']:.3g} to {row['mean_ci95_high']:.3g}</text>" in page
+        assert f">{row['mean']:.1f}</text>" in page
+        assert f">{row['mean_ci95_low']:.1f} to {row['mean_ci95_high']:.1f}</text>" in page
     assert "default-src 'none'" in page
     assert not re.findall(r'(?:src|href)="(?!data:,)', page)
     assert "<script" not in page
+
+
+def test_a_page_shows_the_areas_that_have_records_as_large_as_it_can(published: Path, tmp_path: Path) -> None:
+    here, far = shapely.box(8.2, 47.0, 8.5, 47.2), shapely.box(1, 1, 2, 2)
+    path, pages = tmp_path / "areas.geojson", []
+    for shapes in ([here], [here, far]):
+        frame = geopandas.GeoDataFrame({"name": ["here", "far"][: len(shapes)]}, geometry=shapes, crs="EPSG:4326")
+        frame.to_file(path, driver="GeoJSON")
+        pages.append(answer_page(ask(published, where=path)).decode())
+    of_one, of_both = (re.findall(r'viewBox="[^"]*"|<path d="[^"]*"', page) for page in pages)
+    assert of_both == of_one
+    assert "1 areas have no records on these days and hours: far." in pages[1]
+
+
+def test_numbers_have_the_digits_that_their_deviation_leaves() -> None:
+    def said(mean: float, sd: float, name: str = "mean", **more: object) -> list[object]:
+        low, high = mean - 1.96 * sd, mean + 1.96 * sd
+        return list(
+            in_words({name: mean, f"{name}_sd": sd, f"{name}_ci95_low": low, f"{name}_ci95_high": high} | more).values()
+        )
+
+    assert said(17.9, 0.41) == ["17.9", "0.41", "17.1 to 18.7"]
+    assert said(0.0423, 0.0021) == ["0.042", "0.0021", "0.038 to 0.046"]
+    assert said(101325.4, 31.2) == ["101,325.4", "31.2", "101,264.2 to 101,386.6"]
+    assert said(-0.01, 0.1) == ["0.0", "0.1", "-0.2 to 0.2"]
+    assert said(5.0, 0.0) == ["5.0", "0", "5.0 to 5.0"]
+    assert said(96210.3, 12.0, "n_users") == ["96,210", "12", "96,187 to 96,234"]
+    assert said(-0.007, 0.0092, "change", share_above_30=0.8, changed=False) == [
+        "-0.007",
+        "0.0092",
+        "-0.025 to 0.011",
+        "0.8",
+        "no",
+    ]
+    assert in_words({"p85_ci95_low": 30.5, "p85_ci95_high": 0.05}) == {"p85 95 %": "30.5 to 0.05"}
 
 
 def test_a_page_is_made_of_every_kind_of_area_and_of_changes(published: Path) -> None:
