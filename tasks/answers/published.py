@@ -16,11 +16,12 @@ from zoneinfo import ZoneInfo
 import httpx
 import polars as pl
 
+from tasks.base.durable import sha256
 from tasks.base.errors import HexveilError
 from tasks.base.progress import progress
 from tasks.base.storage import MANIFEST, PACKAGE
 from tasks.output_formats.hindsight import day_of
-from tasks.output_formats.joint import JOINT
+from tasks.output_formats.joint import JOINT, JOINT_SHARES
 
 _AT_ONCE = 8
 _SECONDS = 60.0
@@ -69,6 +70,11 @@ class Published:
     def _files_of(self, dates: list[dt.date], name: str) -> list[str]:
         found = self._named(name)
         for date in dates:
+            if date not in found and name == JOINT_SHARES:
+                raise HexveilError(
+                    f"{date} has no shares above limits: the publisher had set none then. Ask about other days; "
+                    f"{min(found)} to {max(found)} have some"
+                )
             if date not in found:
                 raise HexveilError(
                     f"{date} has no {name}: it was released by a mechanism that gives each cell an error of its own. "
@@ -78,11 +84,11 @@ class Published:
 
     def _tables(self, names: list[str]) -> Iterator[pl.DataFrame]:
         with ThreadPoolExecutor(_AT_ONCE) as readers:
-            waiting = deque(readers.submit(self._read, name) for name in names[:_AT_ONCE])
+            waiting = deque(readers.submit(self._released, name) for name in names[:_AT_ONCE])
             for number, name in enumerate(progress(names, "reading days"), _AT_ONCE):
                 content = waiting.popleft().result()
                 if number < len(names):
-                    waiting.append(readers.submit(self._read, names[number]))
+                    waiting.append(readers.submit(self._released, names[number]))
                 try:
                     yield pl.read_parquet(BytesIO(content), hive_partitioning=False)
                 except pl.exceptions.PolarsError:
@@ -147,7 +153,7 @@ class Published:
         return [self._manifests[date] for date in dates]
 
     def _manifest_of(self, name: str) -> dict[str, Any]:
-        manifest = _json(self._read(name), MANIFEST)
+        manifest = _json(self._released(name), MANIFEST)
         if not {"period", "value", "grid", "settings"} <= manifest.keys():
             raise HexveilError(f"{name} of {self.place} is damaged: it is no {MANIFEST}")
         return manifest
@@ -163,12 +169,17 @@ class Published:
         return self.manifests(self.dates[-1:])[0]
 
     @cached_property
-    def _files(self) -> list[str]:
+    def _files(self) -> dict[str, str]:
+        """The files of days, and the hash of each; empty if none is said."""
         package = _json(self._read(PACKAGE), PACKAGE)
         try:
-            return [path for path in (str(one["path"]) for one in package["resources"]) if path.startswith("date=")]
-        except (KeyError, TypeError):
+            said = {str(one["path"]): str(one.get("hash", "")) for one in package["resources"]}
+            files = {path: one for path, one in said.items() if path.startswith("date=")}
+            for path in files:
+                _date(path)
+        except (AttributeError, KeyError, TypeError, ValueError):
             raise HexveilError(f"{PACKAGE} of {self.place} is damaged: it names no files") from None
+        return files
 
     @cached_property
     def _folders(self) -> dict[dt.date, str]:
@@ -182,6 +193,15 @@ class Published:
         """Return whether any day has a file of a name."""
         return bool(self._named(name))
 
+    def _released(self, name: str) -> bytes:
+        """Return a file of a day, which must be the one that was released."""
+        content, expected = self._read(name), self._files.get(name)
+        if expected and expected != f"sha256:{sha256(content)}":
+            raise HexveilError(
+                f"{name} of {self.place} is damaged: it is not the file that {PACKAGE} names; copy the folder again"
+            )
+        return content
+
     def _read(self, name: str) -> bytes:
         try:
             if self.place.startswith(("http://", "https://")):
@@ -191,6 +211,8 @@ class Published:
             return (Path(self.place) / name).read_bytes()
         except (OSError, httpx.HTTPError) as error:
             why = "it is not there" if isinstance(error, FileNotFoundError) else str(error)
+            if isinstance(error, httpx.HTTPStatusError):
+                why = f"the server answers {error.response.status_code}"
             raise HexveilError(
                 f"cannot read {name} of {self.place}: {why}. Give the folder `published` of a storage, or its address"
             ) from None

@@ -2,7 +2,9 @@
 
 import datetime as dt
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from support import DATE, HEADER, Dataset
@@ -10,6 +12,7 @@ from support import DATE, HEADER, Dataset
 from tasks.account import ledger
 from tasks.account.chain import releases
 from tasks.account.entry import Release
+from tasks.base.durable import sha256
 
 PLACES = [(47.05 + 0.03 * row, 8.31 + 0.04 * column) for row in range(2) for column in range(3)]
 
@@ -31,10 +34,30 @@ def write_day(dataset: Dataset, date: dt.date, seed: int = 1, n_buses: int = 24,
 
 def say_again(published: Path, date: dt.date, again: object) -> None:
     """Let the manifest of a day say another number of users who come again."""
+
+    def change(stated: dict[str, Any]) -> None:
+        assert float(stated["joint_error"]["again"]) >= 1
+        stated["joint_error"]["again"] = again
+
+    restate(published, date, change)
+
+
+def restate(published: Path, date: dt.date, change: Callable[[dict[str, Any]], None]) -> None:
+    """Let the manifest of a day say something else, and the Data Package name that file."""
     path = published / f"date={date}" / "manifest.json"
     stated = json.loads(path.read_text())
-    assert float(stated["joint_error"]["again"]) >= 1
-    path.write_text(json.dumps(stated | {"joint_error": stated["joint_error"] | {"again": again}}))
+    change(stated)
+    path.write_text(json.dumps(stated))
+    name_anew(published, f"date={date}/manifest.json")
+
+
+def name_anew(published: Path, name: str) -> None:
+    """Let the Data Package name a file of a day as it is now."""
+    package = published / "datapackage.json"
+    said = json.loads(package.read_text())
+    (resource,) = (one for one in said["resources"] if one["path"] == name)
+    resource["hash"] = f"sha256:{sha256((published / name).read_bytes())}"
+    package.write_text(json.dumps(said))
 
 
 def day(number: int) -> dt.date:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 import shapely
-from estimates import day, say_again, write_day
+from estimates import day, restate, say_again, write_day
 from support import Dataset
 
 import hexveil
@@ -262,10 +262,7 @@ def test_files_that_are_no_areas_are_refused(published: Path, tmp_path: Path) ->
 
 def with_grid(published: Path, date: dt.date, **grid: int) -> None:
     """Let the manifest of a day say another grid."""
-    path = published / f"date={date}" / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["grid"] |= grid
-    path.write_text(json.dumps(manifest))
+    restate(published, date, lambda stated: stated["grid"].update(grid))
 
 
 def test_hours_that_cut_a_slot_are_refused(published: Path) -> None:
@@ -354,6 +351,33 @@ def test_a_damaged_file_is_named(published: Path, name: str, content: bytes) -> 
         ask(published)
 
 
+def test_a_file_that_is_not_the_released_one_is_refused_though_it_can_be_read(published: Path) -> None:
+    """Such as one of a copy that was broken off, or that somebody changed."""
+    folders = [published / f"date={day(number)}" for number in range(2)]
+    own = (folders[1] / JOINT).read_bytes()
+    shutil.copy(folders[0] / JOINT, folders[1])
+    with pytest.raises(HexveilError, match=rf"date={day(1)}/{JOINT} .* is damaged: .*; copy the folder again"):
+        ask(published)
+    (folders[1] / JOINT).write_bytes(own)
+    restate(published, day(1), lambda stated: stated.update(more=1))
+    assert ask(published).table.height == 1
+    (folders[1] / "manifest.json").write_bytes((folders[0] / "manifest.json").read_bytes())
+    with pytest.raises(HexveilError, match=rf"date={day(1)}/manifest.json .* is damaged"):
+        ask(published)
+
+
+def test_a_package_of_before_names_files_without_hashes(published: Path) -> None:
+    said = json.loads((published / "datapackage.json").read_text())
+    for one in said["resources"]:
+        del one["hash"]
+    (published / "datapackage.json").write_text(json.dumps(said))
+    assert ask(published).table.height == 1
+    said["resources"].append({"path": "date=2026-13-45/joint.parquet"})
+    (published / "datapackage.json").write_text(json.dumps(said))
+    with pytest.raises(HexveilError, match=r"datapackage.json .* is damaged"):
+        ask(published)
+
+
 def test_a_day_whose_errors_are_not_published_is_refused(dataset: Dataset) -> None:
     write_day(dataset, day(0))
     dataset.set(mechanism="clip-user")
@@ -375,7 +399,7 @@ def address(published: Path) -> Iterator[str]:
 
 def test_an_address_answers_as_its_folder_does(published: Path, address: str) -> None:
     assert ask(address, by="day").table.equals(ask(published, by="day").table)
-    with pytest.raises(HexveilError, match=r"cannot read datapackage\.json of .*404"):
+    with pytest.raises(HexveilError, match=r"cannot read datapackage\.json of .*: the server answers 404\. Give"):
         ask(f"{address}/nowhere")
 
 
@@ -396,10 +420,7 @@ def test_no_interval_goes_beyond_what_values_can_be(published: Path) -> None:
     wide = ask(published, by="day").table
     lower = round(min(wide["mean"].to_list()) - 0.01, 6)
     for date in map(day, range(3)):
-        manifest = published / f"date={date}" / "manifest.json"
-        stated = json.loads(manifest.read_text())
-        stated["settings"]["value"]["lower"] = str(lower)
-        manifest.write_text(json.dumps(stated))
+        restate(published, date, lambda stated: stated["settings"]["value"].update(lower=str(lower)))
     narrow = ask(published, by="day").table
     assert narrow["mean_ci95_low"].min() == lower
     assert narrow["mean_ci95_high"].to_list() == wide["mean_ci95_high"].to_list()

@@ -317,7 +317,7 @@ def test_what_was_not_published_of_laws_is_refused_in_a_sentence(lawful: Dataset
             asked(**question)
     lawful.set(statistics={"limits": None})
     lawful.run_day(day(1))
-    with pytest.raises(HexveilError, match=r"has no joint_shares\.parquet"):
+    with pytest.raises(HexveilError, match=rf"{day(1)} has no shares above limits: .*; {DATE} to {DATE} have some"):
         asked(above=30)
     shutil.rmtree(published(lawful) / f"date={DATE}")
     package = published(lawful) / "datapackage.json"
