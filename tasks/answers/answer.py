@@ -72,8 +72,6 @@ def answer(published: Published, question: Question) -> Answer:
     if question.percentile is not None:
         return _between_limits(published, question, question.percentile)
     first, last = question.first or published.dates[0], question.last or published.dates[-1]
-    if last < first:
-        raise HexveilError(f"the days from {first} to {last} are none; give --from before --to")
     asked = _days(published, first, last, question)
     before = _days(published, *question.compare, question) if question.compare else []
     if asked == before:
@@ -227,11 +225,12 @@ def _between_limits(published: Published, question: Question, percentile: int) -
 
 
 def _days(published: Published, first: dt.date, last: dt.date, question: Question) -> list[dt.date]:
+    if question.first and question.last and question.last < question.first:
+        raise HexveilError(f"the days from {first} to {last} are none; give --from before --to")
     found = [date for date in published.dates if first <= date <= last and date.weekday() in question.weekdays]
     if not found:
-        raise HexveilError(
-            f"no such day from {first} to {last} is published; there are {published.dates[0]} to {published.dates[-1]}"
-        )
+        days = f" from {first} to {last}" if first <= last else f" since {first}" if question.first else f" by {last}"
+        raise HexveilError(f"no such day{days} is published; there are {published.dates[0]} to {published.dates[-1]}")
     return found
 
 

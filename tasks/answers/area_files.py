@@ -43,10 +43,11 @@ def areas_of(content: bytes, path: Path, name: str | None = None, width: float |
     rows = [(geometry, properties) for geometry, properties in rows if not geometry.is_empty]
     if not rows:
         raise HexveilError(f"{path} has no areas")
+    if not np.isfinite(shapely.get_coordinates([geometry for geometry, _ in rows])).all():
+        raise HexveilError(f"{path} has a coordinate that is no number; write it anew, or leave that area out")
     parts = [part for geometry, _ in rows for part in getattr(geometry, "geoms", [geometry])]
     west, south, east, north = np.array([part.bounds for part in parts if not part.is_empty]).T
     farthest = 180 + BOTH_SIDES  # an area over the 180th meridian may run on past it
-    # what is no number fails too
     if not (min(west) >= -farthest and max(east) <= farthest and min(south) >= -90 and max(north) <= 90):
         raise HexveilError(f"{path} is not in longitude and latitude, in degrees; convert it first")
     if max(east - west) > 180:
@@ -100,11 +101,12 @@ def _of_geojson(content: bytes, path: Path) -> list[tuple[BaseGeometry, dict[str
     try:
         document = json.loads(content)
         features = document["features"] if document["type"] == "FeatureCollection" else [document]
-        return [
-            (shapely.geometry.shape(one.get("geometry", one)), dict(one.get("properties") or {}))
-            for one in features
-            if one.get("geometry", one) is not None
-        ]
+        with np.errstate(invalid="ignore"):  # a coordinate that is no number is refused later
+            return [
+                (shapely.geometry.shape(one.get("geometry", one)), dict(one.get("properties") or {}))
+                for one in features
+                if one.get("geometry", one) is not None
+            ]
     except (ValueError, KeyError, TypeError, AttributeError, shapely.errors.ShapelyError):
         raise HexveilError(f"{path} is neither GeoJSON nor GeoParquet with areas") from None
 

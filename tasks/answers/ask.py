@@ -121,7 +121,7 @@ def _limit(above: float | str) -> Decimal:
         found = Decimal("nan")
     if not found.is_finite():
         raise HexveilError(f"above={above} must be a number")
-    return found
+    return Decimal(format(found.normalize(), "f"))  # 50.0 and 5e1 are 50
 
 
 def _areas(
@@ -138,5 +138,5 @@ def _areas(
     if where is not None:
         return read_areas(Path(where), name, width)
     if hexagons is not None:
-        return Hexagons(frozenset(one.strip().lower() for one in hexagons.split(",")))
+        return Hexagons(frozenset(one.strip().lower() for one in hexagons.strip(" ,").split(",")))
     return EachHexagon() if apart else Everything()

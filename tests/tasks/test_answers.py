@@ -224,6 +224,8 @@ def test_times_are_read_as_people_write_them() -> None:
         ({"first": "2026-13-01"}, "must be a day like"),
         ({"first": "2026-01-17", "last": "2026-01-16"}, "give --from before --to"),
         ({"first": "2031-01-01", "last": "2031-02-01"}, "there are 2026-01-15 to 2026-01-17"),
+        ({"first": "2031-01-01"}, "no such day since 2031-01-01 is published; there are 2026-01-15"),
+        ({"last": "2025-01-01"}, "no such day by 2025-01-01 is published; there are 2026-01-15"),
         ({"compare": "2026-01-17:2026-01-15"}, "the first day before the last"),
         ({"compare": "2026-01-15", "by": "day"}, "leave out --by"),
         ({"hexagons": "here"}, "here is no H3 cell"),
@@ -249,6 +251,9 @@ def test_files_that_are_no_areas_are_refused(published: Path, tmp_path: Path) ->
         path.write_text(text)
         with pytest.raises(HexveilError, match="is neither GeoJSON nor GeoParquet"):
             ask(published, where=path)
+    path.write_text('{"type": "Polygon", "coordinates": [[[8.2, 47], [NaN, 47], [8.5, 47.1], [8.2, 47]]]}')
+    with pytest.raises(HexveilError, match="has a coordinate that is no number"):
+        ask(published, where=path)
     cells = sorted(joint(published, day(0))["h3_cell"].unique())
     districts(cells, path)
     with pytest.raises(HexveilError, match=r"not every area of .* has the property ward; all have code, name"):
@@ -606,7 +611,9 @@ def test_a_page_is_made_of_every_kind_of_area_and_of_changes(published: Path) ->
 
 def test_a_notebook_may_give_lists_and_days(published: Path) -> None:
     cells = sorted(joint(published, day(0))["h3_cell"].unique())[:2]
-    said = ask(published, hexagons=",".join(cells), hours="8,9", by="day,hour", first=str(day(1)), days="fri,sat")
+    said = ask(
+        published, hexagons=", ".join(cells) + ",", hours="8,9", by="day,hour", first=str(day(1)), days="fri,sat"
+    )
     given = ask(
         published,
         hexagons=cells,

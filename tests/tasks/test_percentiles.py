@@ -265,6 +265,8 @@ def test_a_share_above_a_limit_is_asked_of_areas_and_days_from_published_files(l
     covariance += factors_of(of_limit)[0].times(np.eye(joint.height))
     weight = joint["n_records"].to_numpy() / joint["n_records"].sum()
     (row,) = ask(published(lawful), above=30, first=str(day(1))).table.to_dicts()
+    for same in (30.0, "30.00", "3e1"):
+        assert ask(published(lawful), above=same, first=str(day(1))).table.to_dicts() == [row]
     assert row["share_above_30"] == pytest.approx(weight @ of_limit["share_above"].to_numpy())
     assert row["share_above_30_sd"] == pytest.approx(np.sqrt(weight @ covariance @ weight))
     assert 0 <= row["share_above_30_ci95_low"] < row["share_above_30"] < row["share_above_30_ci95_high"] <= 1
