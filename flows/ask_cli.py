@@ -84,6 +84,8 @@ def ask(
         show.print_json({"rows": answer.table.to_dicts(), "notes": answer.notes})
     elif as_csv:
         sys.stdout.write(csv_text(answer.table))
+        for note in answer.notes:
+            show.say_beside(note)
     else:
         out.print(show.table_of([in_words(row) for row in answer.table.iter_rows(named=True)]))
         for note in answer.notes:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _HEADER_WIDTH = 9
 _MOST_DAYS = 12
 _IS_TERMINAL = sys.stdout is not None and sys.stdout.isatty()  # it is None where the caller closed it
-out = Console(highlight=False, markup=False, soft_wrap=True, width=None if _IS_TERMINAL else 160)
+out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=None if _IS_TERMINAL else 160)
 
 
 def show_version(wanted: bool) -> None:
@@ -50,8 +50,13 @@ def say_error(message: str) -> None:
     _on_error().print(f"hexveil: {message}")
 
 
+def say_beside(note: str) -> None:
+    """Print what must be said of an output on standard error, where the output is for programs."""
+    _on_error().print(note)
+
+
 def _on_error() -> Console:
-    return Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+    return Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def show_day(day: "DayReport", config: Config) -> None:

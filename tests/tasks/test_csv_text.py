@@ -58,7 +58,8 @@ def test_zones_and_answers_have_no_formula_and_still_follow_from_their_tables(da
     assert {line.partition(",")[0] for line in zones.splitlines()[1:]} == {"'=1+1", "north"}
     assert verify_ledger(dataset.config).n_releases == 1
     asked = ["ask", str(published), "--where", str(named)]
-    lines = CliRunner().invoke(app, [*asked, "--csv"]).stdout.splitlines()
-    assert {line.partition(",")[0] for line in lines[1:]} == {"'=1+1", "north"}
+    done = CliRunner().invoke(app, [*asked, "--csv"])
+    assert {line.partition(",")[0] for line in done.stdout.splitlines()[1:]} == {"'=1+1", "north"}
+    assert "Means over records in km/h; " in done.stderr, "what must be said is said, and is not in the table"
     rows = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)["rows"]
     assert {row["area"] for row in rows} == {"=1+1", "north"}, "a program gets the name as it is"
