@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,11 +89,11 @@ def answer(published: Published, question: Question) -> Answer:
         dates = [date for date in asked if period_of(date, question.by) == period]
         for label in sorted({label for date in dates for label in found[date]}):
             row = row_of([(date, found[date].get(label)) for date in both], dates, before, question.name)
-            asked_for = _asked_for(label, [grids[date] for date in dates], question, len(reader.seen))
+            asked_for = _asked_for(label, [grids[date] for date in dates], question, reader.n_seen())
             share = {"share_with_records": min(row.pop("present", 0.0) / asked_for, 1.0)}
             rows += [_named(label, period, question) | row | ({} if of_users else share)] if row else []
     if not rows:
-        raise HexveilError(_in_no_area(question.areas, sorted(reader.seen)))
+        raise HexveilError(_in_no_area(question, sorted(reader.seen)))
     table = _within_bounds(pl.DataFrame(rows), published, both, question)
     return Answer(
         with_discoveries(table) if before else table,
@@ -137,19 +137,23 @@ def _check_can_answer(published: Published, question: Question) -> None:
         _check_has_shares(published)
 
 
-def _in_no_area(areas: Areas, hexagons: list[str]) -> str:
+def _in_no_area(question: Question, hexagons: list[str]) -> str:
     said = "no hexagon with records on these days and hours is in an area"
-    if isinstance(areas, Outlines) and areas.seem_swapped(hexagons):
+    if isinstance(question.areas, Outlines) and question.areas.seem_swapped(hexagons):
         return f"{said}: latitude and longitude seem to be swapped in the file; write the longitude first"
+    if question.compare:
+        return "no area has records on these days and hours in both periods; ask about each without --compare"
     return f"{said}; index.html shows what is"
 
 
-def _asked_for(label: Label, grids: list[tuple[int, int]], question: Question, n_seen: int) -> float:
+def _asked_for(label: Label, grids: list[tuple[int, int]], question: Question, n_seen: Mapping[int, int]) -> float:
     """Return how many hexagons and slots an area and hour have, on days of these grids."""
     name, hour = label
     hours = question.hours if hour is None else frozenset([hour])
+    of_each = {resolution: question.areas.n_hexagons(name, resolution) for resolution, _ in grids}
+    n_hexagons = {one: n_seen.get(one, 0) if number is None else number for one, number in of_each.items()}
     return sum(
-        n_days * n_slots(minutes, hours) * (question.areas.n_hexagons(name, resolution) or n_seen)
+        n_days * n_slots(minutes, hours) * n_hexagons[resolution]
         for (resolution, minutes), n_days in Counter(grids).items()
     )
 

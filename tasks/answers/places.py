@@ -64,9 +64,9 @@ class EachHexagon:
         """Return a whole for each in its own area."""
         return list(cells), csr_array(eye_array(len(cells)))
 
-    def n_hexagons(self, _name: str, _resolution: int) -> float:
-        """Return one."""
-        return 1.0
+    def n_hexagons(self, name: str, resolution: int) -> float:
+        """Return one on days of its own grid."""
+        return float(h3.get_resolution(name) == resolution)
 
     def outlines(self, cells: Sequence[str]) -> dict[str, BaseGeometry]:
         """Return that of each hexagon."""

@@ -1,11 +1,13 @@
 """What each day says of each area: its records, its mean, and how sure that is. All of it from one published file."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import h3
 import numpy as np
 import polars as pl
 from scipy.sparse import csr_array, diags_array
@@ -169,6 +171,10 @@ class Reader:
         rows = zip(used, zip(*numbers, strict=True), strict=True)
         link = {"chain": said.chain, "again": 1.0 if said.again is None else said.again, "is_share": said.are_shares}
         return {labels[place]: Sums(*row, **link) for place, row in rows}
+
+    def n_seen(self) -> Counter[int]:
+        """Return how many hexagons of each resolution have records, so far."""
+        return Counter(map(h3.get_resolution, self.seen))
 
     def _hours(self, slots: pl.Series) -> tuple[list[int | None], IntArray]:
         """Return the hours that are answered apart, and which of them each cell is in; -1 for one not asked about."""

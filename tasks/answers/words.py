@@ -1,6 +1,7 @@
 """The rows of an answer in words: intervals in one column, numbers with the digits that matter."""
 
 import math
+import re
 from typing import Any
 
 _MOST_DIGITS = 12
@@ -50,4 +51,6 @@ def number_in_words(row: dict[str, Any], about: str, value: float) -> str:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    """Return the name of a column in words, with its limit as a number."""
+    limit = re.compile(r"(?<=share_above_)(minus_)?(\d+)(?:_(\d+))?")
+    return limit.sub(lambda of: "-" * bool(of[1]) + of[2] + (f".{of[3]}" if of[3] else ""), name).replace("_", " ")

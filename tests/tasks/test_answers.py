@@ -295,6 +295,23 @@ def test_the_share_with_records_is_that_of_the_grid_of_each_day(published: Path)
     assert both["share_with_records"] == pytest.approx(of_both / (24 + 7 * 48))
 
 
+def test_what_all_hexagons_have_is_of_those_of_each_grid(dataset: Dataset) -> None:
+    dataset.set(mechanism="estimated", epsilon_per_day=4.0, epsilon_total=40.0, timezone=ZONE)
+    shares = []
+    for number, resolution in enumerate((7, 8)):
+        dataset.set(h3_resolution=resolution)
+        write_day(dataset, day(number))
+        dataset.run_day(day(number))
+        shares += ask(dataset.folder / "store" / "published", first=day(number)).table["share_with_records"].to_list()
+    both = ask(dataset.folder / "store" / "published")
+    assert row_of(both)["share_with_records"] == pytest.approx(np.mean(shares))
+    assert shares == pytest.approx([0.25] * 2, abs=0.05)
+    apart = ask(dataset.folder / "store" / "published", by="area").table
+    assert apart["share_with_records"].min() >= 4 / 24, "a day of another grid is none of a hexagon's"
+    with pytest.raises(HexveilError, match="no area has records on these days and hours in both periods"):
+        ask(dataset.folder / "store" / "published", by="area", first=day(1), compare=str(day(0)))
+
+
 def test_what_is_missing_of_what_was_asked_is_said(published: Path, tmp_path: Path) -> None:
     assert len(ask(published).notes) == 1
     found = ask(published, first="2026-01-10", compare="2026-01-12:2026-01-15").notes
@@ -593,6 +610,8 @@ def test_numbers_have_the_digits_that_their_deviation_leaves() -> None:
         "0.8",
         "no",
     ]
+    names = in_words({"share_above_minus_2_5_sd": 0.1, "share_above_50_ci95_low": 0.0, "share_above_50_ci95_high": 1.0})
+    assert list(names) == ["share above -2.5 sd", "share above 50 95 %"]
     assert in_words({"p85_ci95_low": 30.5, "p85_ci95_high": 0.05}) == {"p85 95 %": "30.5 to 0.05"}
 
 
