@@ -1,5 +1,6 @@
 """What each day says of each area: its records, its mean, and how sure that is. All of it from one published file."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from scipy.sparse import csr_array, diags_array
 from dpmath.core.occupancy import IntArray
 from dpmath.joint.factors import Factors, entries
 from dpmath.joint.products import FloatArray
+from tasks.account.presence_release import PRESENCE
 from tasks.answers.places import Areas
 from tasks.base.errors import HexveilError
 from tasks.output_formats.hindsight import MOVED
@@ -22,6 +24,8 @@ from tasks.output_formats.joint import AGAIN, factors_of
 
 Label = tuple[str, int | None]
 """An area, and an hour if hours are answered apart."""
+_SCREENED = frozenset(("screen", "typical", "spread"))
+"""What may be said anew of a value, which is the same quantity still."""
 _NO_SHARE = 1e-9
 """A share of 0 or 1 counts as if it were so far from it."""
 
@@ -266,14 +270,31 @@ def with_link(said: Said, chain: int, stated: Mapping[str, Any]) -> Said:
 def chains_of(stated: Sequence[Mapping[str, Any]]) -> list[int]:
     """Return which chain the estimate of each day is of, from what is published of it, in the order of the days.
 
-    A day begins a chain if it has learned from none before, or is of another grid, value or model.
+    A day goes on with the chain of the days before whose estimates it may learn from, whatever is between them and
+    whichever of them are asked about. It begins one if it has learned from none.
     """
     chains: list[int] = []
-    before = None
+    last: dict[str, int] = {}
     for day in stated:
-        settings = day["settings"]
-        about = settings.get("grid"), settings.get("value"), day.get("model")
-        begins = day.get("learned_from") == 0 or about != before
-        chains.append((chains[-1] if chains else -1) + begins)
-        before = about
+        of = json.dumps(_of_its_chain(day), sort_keys=True)
+        if of not in last or day.get("learned_from") == 0:
+            last[of] = max(chains, default=-1) + 1
+        chains.append(last[of])
     return chains
+
+
+def _of_its_chain(day: Mapping[str, Any]) -> list[Any]:
+    """Return what is the same of all days of a chain: what the estimates of both kinds ask for to learn from a day."""
+    settings, is_presence = day["settings"], day.get("kind") == PRESENCE
+    value = {name: one for name, one in settings.get("value", {}).items() if name not in _SCREENED}
+    return [
+        day.get("model"),
+        day.get("covariates") or [],
+        settings.get("grid"),
+        value,
+        settings.get("estimate"),
+        settings.get("statistics") if is_presence else None,
+        settings.get("privacy", {}).get("cap"),
+        settings.get("dataset", {}).get("timezone"),
+        settings.get("columns", {}).get("only"),
+    ]

@@ -513,7 +513,34 @@ def test_days_of_different_chains_have_no_error_in_common() -> None:
         {"settings": settings, "learned_from": 3, "model": 2},
         {"settings": settings, "model": 2},
     ]
-    assert chains_of(stated) == [0, 0, 1, 2, 3, 3]
+    assert chains_of(stated) == [0, 0, 1, 0, 2, 2], "whose settings are as before goes on with the days before"
+    assert chains_of([stated[1], stated[3]]) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "chains"),
+    [
+        ({"covariates": ["road"]}, [0, 1]),
+        ({"settings": {"estimate": {"similar_cells": False}}}, [0, 1]),
+        ({"settings": {"dataset": {"timezone": "UTC"}}}, [0, 1]),
+        ({"settings": {"columns": {"only": {"type": ["bus"]}}}}, [0, 1]),
+        ({"settings": {"value": {"upper": "60"}}}, [0, 1]),
+        ({"settings": {"value": {"upper": "80", "typical": "20"}}}, [0, 0]),
+        ({"settings": {"statistics": {"limits": ["30"]}}}, [0, 0]),
+        ({"kind": "presence", "settings": {"privacy": {"cap": 2}}}, [0, 1]),
+    ],
+)
+def test_a_chain_begins_where_the_first_day_of_it_is_not_asked_about(changed: dict, chains: list[int]) -> None:
+    settings = {"value": {"upper": "80"}}
+    after = {"model": 1, "learned_from": 5, **changed, "settings": settings | changed.get("settings", {})}
+    before = {"model": 1, "learned_from": 3, "settings": settings, "kind": after.get("kind")}
+    assert chains_of([before, after]) == chains
+    assert chains_of([{**after, "kind": "presence"}, {**after, "kind": "presence"}]) == [0, 0]
+
+
+def test_counts_of_people_begin_anew_without_means() -> None:
+    days = [{"kind": "presence", "settings": {"statistics": {"mean": mean}}} for mean in (True, False, True)]
+    assert chains_of(days) == [0, 1, 0]
 
 
 def test_periods_that_overlap_are_compared_by_what_each_day_has_in_both(published: Path) -> None:
