@@ -28,11 +28,12 @@ def missing_days(
 ) -> Iterator[str]:
     """Yield that days which are asked about are not published, if there are such."""
     first, last = period
-    asked = ((first + dt.timedelta(days=number)).weekday() for number in range((last - first).days + 1))
-    missing = sum(weekday in question.weekdays for weekday in asked) - len(found)
+    days = (first + dt.timedelta(days=number) for number in range((last - first).days + 1))
+    missing = [str(day) for day in days if day.weekday() in question.weekdays and day not in found]
     if missing:
-        there = f"; {published.dates[0]} to {published.dates[-1]} are" if first < published.dates[0] else ""
-        yield f"{missing} of the days asked about from {first} to {last} are not published{there}."
+        named = f": {', '.join(missing)}" if len(missing) <= _MOST_NAMES else ""
+        there = f"; {published.dates[0]} to {published.dates[-1]} are" if first < published.dates[0] else named
+        yield f"{len(missing)} of the days asked about from {first} to {last} are not published{there}."
 
 
 def known_later(published: Published, dates: list[dt.date]) -> Iterator[str]:

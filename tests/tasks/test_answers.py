@@ -317,6 +317,7 @@ def test_what_is_missing_of_what_was_asked_is_said(published: Path, tmp_path: Pa
     found = ask(published, first="2026-01-10", compare="2026-01-12:2026-01-15").notes
     assert "5 of the days asked about from 2026-01-10 to 2026-01-17 are not published" in found[1]
     assert "3 of the days asked about from 2026-01-12 to 2026-01-15 are not published" in found[2]
+    assert ask(published, first=day(1), last=day(4)).notes[1].endswith(f" are not published: {day(3)}, {day(4)}.")
     path = districts(sorted(joint(published, day(0))["h3_cell"].unique()), tmp_path / "areas.geojson")
     frame = geopandas.read_file(path)
     far = geopandas.GeoDataFrame({"code": [3], "name": ["Far"]}, geometry=[shapely.box(0, 0, 1, 1)], crs="EPSG:4326")
