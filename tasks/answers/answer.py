@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from shapely.geometry.base import BaseGeometry
 
 from dpmath.estimate.areas import HALF_WIDTH
-from tasks.answers.notes import about, known_later, missing_days, of_areas
+from tasks.answers.notes import about, known_later, missing_days, of_areas, of_changes
 from tasks.answers.places import Areas, Outlines
 from tasks.answers.published import Published
 from tasks.answers.question import Question
@@ -104,7 +104,7 @@ def answer(published: Published, question: Question) -> Answer:
             *of_areas(question.areas, reader, set(table["area"])),
             *(["These days are of several grids."] if len(set(grids.values())) > 1 else []),
             *([] if of_users else known_later(published, both)),
-            *(["`changed`: of the areas listed as changed, at most a tenth have not, on average."] if before else []),
+            *([of_changes(question)] if before else []),
         ),
         _title(published, asked, question, bool(before)),
         "change" if before else question.name,

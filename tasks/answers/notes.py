@@ -43,6 +43,12 @@ def known_later(published: Published, dates: list[dt.date]) -> Iterator[str]:
         yield f"{number} of {len(dates)} days are as known when their week was over, not as first released."
 
 
+def of_changes(question: Question) -> str:
+    """Return what `changed` means."""
+    more = "" if question.above is None else "; of shares, more"
+    return f"`changed`: of the areas listed as changed, at most a tenth have not, on average{more}."
+
+
 def of_areas(areas: Areas, reader: Reader, found: set[str]) -> Iterator[str]:
     """Yield how many hexagons an edge cuts, and which areas have no records, if there are such."""
     if reader.cut:

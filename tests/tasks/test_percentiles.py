@@ -274,7 +274,9 @@ def test_a_share_above_a_limit_is_asked_of_areas_and_days_from_published_files(l
     whole = ask(published(lawful), above="50.5").table
     added = np.average(parts["share_above_50_5"], weights=parts["n_records"])
     assert added == pytest.approx(whole["share_above_50_5"][0])
-    compared = ask(published(lawful), above=30, first=str(day(1)), compare=str(day(0))).table
+    answer = ask(published(lawful), above=30, first=str(day(1)), compare=str(day(0)))
+    assert answer.notes[-1].endswith("on average; of shares, more."), "as the page on the published files says"
+    compared = answer.table
     assert compared["change"][0] == pytest.approx(compared["share_above_30"][0] - compared["share_above_30_before"][0])
 
 
