@@ -66,11 +66,15 @@ class AreaLaws:
     Attributes:
         likely: Cumulative law for the means as estimated, shape (A, N_BINS).
         expected: The same averaged over the uncertainty of means.
-        deviation: Standard deviation of it, sampling of the day's records included.
+        lower: The same for means at the lower ends of their intervals.
+        higher: The same for means at the upper ends.
+        deviation: Standard deviation of the law apart from that, sampling of the day's records included.
     """
 
     likely: FloatArray
     expected: FloatArray
+    lower: FloatArray
+    higher: FloatArray
     deviation: FloatArray
 
 
@@ -182,19 +186,23 @@ def area_laws(seen: Seen, areas: LawAreas, kind: int, wanted: IntArray) -> AreaL
     off = laws.values - (law @ laws.values)[:, None]
     by_mean = np.cumsum(law * off, axis=1) / moments.variance[cells, None]
     deviation = np.sqrt(seen.estimate.variance[cells])
-    expected = sum(
-        weight * np.cumsum(laws.tilted(mean + node * deviation, shape), axis=1)
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True)
-    )
     _, first = np.unique(number[cells], return_index=True)
-    variance = mixed(by_mean) ** 2 * areas.variance[kind][cells][first][:, None]
+    # cells are off together as far as the mean of their area is off
+    together = np.sqrt(areas.variance[kind][cells][first]) / mixed(deviation[:, None])[:, 0]
+
+    def moved(by: FloatArray | float) -> FloatArray:
+        return mixed(np.cumsum(laws.tilted(mean + by * deviation, shape), axis=1))
+
+    expected = np.tensordot(_WEIGHTS, [moved(node) for node in _NODES], 1)
+    lower, higher = (moved(side * HALF_WIDTH * together[of_cell]) for side in (-1, 1))
+    variance = np.zeros_like(expected)
     for table, numbers in enumerate(laws.tables):
         apart = numbers - moments.table[cells, table, None] - moments.slope[cells, table, None] * off
         by_shape = np.abs(np.cumsum(law * apart, axis=1)) * np.sqrt(seen.variance[cells, table])[:, None]
         variance += mixed(by_shape) ** 2
     sampled = np.maximum(below * (1 - below) - by_mean**2 * moments.variance[cells, None], 0.0)
     variance += mixed(sampled) * _sampling(seen, areas, kind)[cells][first][:, None]
-    return AreaLaws(mixed(below), mixed(np.asarray(expected)), np.sqrt(variance))
+    return AreaLaws(mixed(below), expected, lower, higher, np.sqrt(variance))
 
 
 def _sampling(seen: Seen, areas: LawAreas, kind: int) -> FloatArray:
@@ -209,15 +217,24 @@ def _sampling(seen: Seen, areas: LawAreas, kind: int) -> FloatArray:
 def _percentile(laws: AreaLaws, bins: Bins, share: float) -> Statistic:
     low, high = (np.maximum.accumulate(laws.likely + side * HALF_WIDTH * laws.deviation, axis=1) for side in (1, -1))
     high[:, -1] = 1.0
-    return Statistic(*(bins.quantile(one, share) for one in (laws.likely, low, high)))
+    each = (laws.likely, laws.lower, laws.higher, low, high)
+    value, *ends = (bins.quantile(one, share) for one in each)
+    return Statistic(value, *_both(value, *ends))
 
 
 def _share(laws: AreaLaws, bins: Bins, limit: float) -> Statistic:
     weights = bins.shares_below(limit)
-    above = 1 - _at(laws.expected, weights)
-    deviation = _at(laws.deviation, weights)
-    low, high = (np.clip(above + side * HALF_WIDTH * deviation, 0.0, 1.0) for side in (-1, 1))
-    return Statistic(np.clip(above, 0.0, 1.0), low, high)
+    each = (laws.likely, laws.expected, laws.lower, laws.higher)
+    likely, above, low, high = (np.clip(1 - _at(one, weights), 0.0, 1.0) for one in each)
+    apart = HALF_WIDTH * _at(laws.deviation, weights)
+    low, high = _both(likely, low, high, likely - apart, likely + apart)
+    return Statistic(above, np.clip(low, 0.0, above), np.clip(high, above, 1.0))
+
+
+def _both(value: FloatArray, *ends: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the interval for two errors that have nothing in common, from the ends of that for each of them."""
+    low, high, other_low, other_high = ends
+    return value - np.hypot(low - value, other_low - value), value + np.hypot(high - value, other_high - value)
 
 
 def _at(cumulative: FloatArray, weights: FloatArray) -> FloatArray:

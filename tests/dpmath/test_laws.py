@@ -18,8 +18,11 @@ from dpmath.estimate.law_bins import N_BINS, BinCounts, Bins
 from dpmath.estimate.law_design import Seen, shape_design, shape_question, shapes_after
 from dpmath.estimate.law_output import (
     LEAST_RECORDS,
+    AreaLaws,
     LawAreas,
     Statistic,
+    _percentile,
+    _share,
     area_laws,
     chosen_areas,
     distributions,
@@ -351,10 +354,29 @@ def test_an_areas_law_is_the_mixture_of_its_cells_and_less_uncertain_than_they_a
         mixture = np.average(np.cumsum(seen.moments.law[cells], axis=1), axis=0, weights=areas.records[cells])
         assert laws.likely[place] == pytest.approx(mixture)
     alone = area_laws(seen, areas, 0, np.arange(areas.records.size))
-    assert laws.deviation[:, 30:60].mean() < 0.8 * alone.deviation[:, 30:60].mean()
+    assert (laws.lower - laws.higher)[:, 30:60].mean() < 0.8 * (alone.lower - alone.higher)[:, 30:60].mean()
+    # a surer mean moves less, and an area's cells by what makes the area's own mean so much lower or higher
     sure = replace(found, variance=0.01 * found.variance)
     narrow = area_laws(Seen(sure, found.state.shapes), replace(areas, variance=0.01 * areas.variance), 0, np.arange(5))
-    assert (narrow.deviation[:, :-1] <= alone.deviation[:5, :-1] + 1e-12).all()
+    assert (alone.lower[:5, :-1] >= narrow.lower[:, :-1]).all()
+    assert (narrow.higher[:, :-1] >= alone.higher[:5, :-1]).all()
+    _, first = np.unique(areas.number[3], return_index=True)
+    for moved, side in ((laws.lower, -1), (laws.higher, 1)):
+        off = np.diff(moved - laws.likely, prepend=0) @ VALUES
+        assert off == pytest.approx(side * 1.96 * np.sqrt(areas.variance[3][first]), rel=0.01)
+
+
+def test_of_a_narrow_law_whose_mean_is_unsure_the_interval_is_that_of_the_mean() -> None:
+    """A share above a limit that the mean may be on either side of is between 0 and 1, wherever the mean is."""
+    mean, deviation = np.array([40.0, 46.0, 60.0]), 4.0
+    law = Laws(-0.5 * (VALUES - 50.0) ** 2, VALUES, np.zeros((0, N_BINS)))
+    at = [np.cumsum(law.tilted(mean + by, np.zeros((3, 0))), axis=1) for by in (0, -1.96 * deviation, 1.96 * deviation)]
+    laws = AreaLaws(at[0], at[0], at[1], at[2], np.zeros_like(at[0]))
+    percentile, share = _percentile(laws, BINS, 0.5), _share(laws, BINS, 50.0)
+    assert percentile.high - percentile.low == pytest.approx(2 * 1.96 * deviation, abs=1)
+    assert share.value == pytest.approx([0, 0, 1], abs=0.01)
+    assert share.low == pytest.approx([0, 0, 1 - 0.03], abs=0.03)
+    assert share.high == pytest.approx([0.03, 1, 1], abs=0.03)
 
 
 @pytest.mark.statistical
