@@ -197,6 +197,8 @@ def _table(
     rows = []
     for of_days, weekdays in _DAYS.items():
         dates, earlier = ([one.date for one in some if one.date.weekday() in weekdays] for some in (here, before))
+        if _kinds(dates) != _kinds(earlier):
+            earlier = []  # a week against a weekend differs by the kinds of its days alone
         labels = {label for date in dates for label in found[date]}
         for area, hour in sorted(labels, key=_in_order):
             of_each = [(date, found[date].get((area, hour))) for date in sorted({*dates, *earlier})]
@@ -205,6 +207,11 @@ def _table(
             rows.append({"area": area, "kind_of_day": of_days, "hour": hour, **row})
     keys = {"area": pl.String, "kind_of_day": pl.String, "hour": pl.Int64}
     return _with_changes(pl.DataFrame(rows, infer_schema_length=None)) if rows else pl.DataFrame(schema=keys)
+
+
+def _kinds(dates: Sequence[dt.date]) -> set[int]:
+    """Return which kinds of day there are: weekdays count as one."""
+    return {max(date.weekday(), 4) for date in dates}
 
 
 def _in_order(label: Label) -> tuple[bool, str, int]:

@@ -15,6 +15,7 @@ from support import Dataset
 from tasks.account import ledger, private_files
 from tasks.account.chain import releases
 from tasks.answers.ask import ask
+from tasks.answers.places import Everything
 from tasks.base import durable, frames
 from tasks.base.errors import LedgerBroken
 from tasks.kinds.estimated import release, stored_questions
@@ -24,7 +25,7 @@ from tasks.kinds.estimated.stored_arrays import Arrays, write_arrays
 from tasks.kinds.table import load_plan
 from tasks.output_formats.hindsight import day_of, hindsight_of
 from tasks.output_formats.joint import JOINT
-from tasks.release import publish
+from tasks.release import periods, publish
 from tasks.release.periods import write_periods
 from tasks.upkeep.verify import verify_ledger
 
@@ -90,6 +91,16 @@ def test_its_rows_are_what_ask_answers(weeks: Dataset) -> None:
     assert row["mean_sd"][0] == pytest.approx(weekdays["mean_sd"][0])
     assert set(found["kind_of_day"]) == {"all", "weekday", "saturday", "sunday"}
     assert found["changed"].null_count() == 0 or found["p_value"].null_count() > 0
+
+
+def test_a_week_is_not_compared_with_a_weekend(weeks: Dataset) -> None:
+    """What it differs by is what weekdays differ by. Saturdays are compared, as in every week."""
+    days = periods._days(releases(ledger.read_entries(weeks.config)))
+    here, weekend = [days[date] for date in DAYS[3:]], [days[date] for date in DAYS[1:3]]
+    found = periods._table(Everything(), here, weekend, {}, weeks.config)
+    compared = {kind: some["change"].null_count() == 0 for (kind,), some in found.group_by("kind_of_day")}
+    assert compared == {"all": False, "weekday": False, "saturday": True, "sunday": True}
+    assert found.filter(kind_of_day="all")["changed"].is_null().all()
 
 
 @pytest.mark.slow
