@@ -217,9 +217,8 @@ def _sampling(seen: Seen, areas: LawAreas, kind: int) -> FloatArray:
 def _percentile(laws: AreaLaws, bins: Bins, share: float) -> Statistic:
     low, high = (np.maximum.accumulate(laws.likely + side * HALF_WIDTH * laws.deviation, axis=1) for side in (1, -1))
     high[:, -1] = 1.0
-    each = (laws.likely, laws.lower, laws.higher, low, high)
-    value, *ends = (bins.quantile(one, share) for one in each)
-    return Statistic(value, *_both(value, *ends))
+    value, *ends = (bins.quantile(one, share) for one in (laws.likely, laws.lower, laws.higher, low, high))
+    return Statistic(value, *_both(value, (ends[0], ends[1]), (ends[2], ends[3])))
 
 
 def _share(laws: AreaLaws, bins: Bins, limit: float) -> Statistic:
@@ -227,14 +226,16 @@ def _share(laws: AreaLaws, bins: Bins, limit: float) -> Statistic:
     each = (laws.likely, laws.expected, laws.lower, laws.higher)
     likely, above, low, high = (np.clip(1 - _at(one, weights), 0.0, 1.0) for one in each)
     apart = HALF_WIDTH * _at(laws.deviation, weights)
-    low, high = _both(likely, low, high, likely - apart, likely + apart)
+    low, high = _both(likely, (low, high), (likely - apart, likely + apart))
     return Statistic(above, np.clip(low, 0.0, above), np.clip(high, above, 1.0))
 
 
-def _both(value: FloatArray, *ends: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the interval for two errors that have nothing in common, from the ends of that for each of them."""
-    low, high, other_low, other_high = ends
-    return value - np.hypot(low - value, other_low - value), value + np.hypot(high - value, other_high - value)
+def _both(
+    value: FloatArray, one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the interval for two errors that have nothing in common, from the low and high end for each of them."""
+    below, above = (np.hypot(*(end - value for end in ends)) for ends in zip(one, other, strict=True))
+    return value - below, value + above
 
 
 def _at(cumulative: FloatArray, weights: FloatArray) -> FloatArray:

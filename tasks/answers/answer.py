@@ -84,12 +84,12 @@ def answer(published: Published, question: Question) -> Answer:
     for date, (_, minutes) in grids.items():
         check_slots(minutes, question.hours, date)
     found = {date: reader.of_day(said) for date, said in zip(both, _said(published, both, question), strict=True)}
-    rows = []
+    rows, n_seen = [], reader.n_seen()
     for period in sorted({period_of(date, question.by) for date in asked}):
         dates = [date for date in asked if period_of(date, question.by) == period]
         for label in sorted({label for date in dates for label in found[date]}):
             row = row_of([(date, found[date].get(label)) for date in both], dates, before, question.name)
-            asked_for = _asked_for(label, [grids[date] for date in dates], question, reader.n_seen())
+            asked_for = _asked_for(label, [grids[date] for date in dates], question, n_seen)
             share = {"share_with_records": min(row.pop("present", 0.0) / asked_for, 1.0)}
             rows += [_named(label, period, question) | row | ({} if of_users else share)] if row else []
     if not rows:

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 _MOST_DIGITS = 12
+_LIMIT = re.compile(r"(?<=share_above_)(minus_)?(\d+)(?:_(\d+))?")
 
 
 def in_words(row: dict[str, Any]) -> dict[str, Any]:
@@ -52,5 +53,4 @@ def number_in_words(row: dict[str, Any], about: str, value: float) -> str:
 
 def _words(name: str) -> str:
     """Return the name of a column in words, with its limit as a number."""
-    limit = re.compile(r"(?<=share_above_)(minus_)?(\d+)(?:_(\d+))?")
-    return limit.sub(lambda of: "-" * bool(of[1]) + of[2] + (f".{of[3]}" if of[3] else ""), name).replace("_", " ")
+    return _LIMIT.sub(lambda of: "-" * bool(of[1]) + of[2] + (f".{of[3]}" if of[3] else ""), name).replace("_", " ")
