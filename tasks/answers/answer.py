@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from shapely.geometry.base import BaseGeometry
 
 from dpmath.estimate.areas import HALF_WIDTH
-from tasks.answers.notes import about, known_later, missing_days, of_areas, of_changes
+from tasks.answers.notes import about, known_later, missing_areas, missing_days, of_changes, of_edges
 from tasks.answers.places import Areas, Outlines
 from tasks.answers.published import Published
 from tasks.answers.question import Question
@@ -45,6 +45,7 @@ class Answer:
     Attributes:
         table: One row for each area, period and hour that has records.
         notes: Sentences.
+        gaps: Those of them that say what is asked about and not in the answer, or not as asked.
         title: What the answer is.
         shown: The name of the column that a map shows; of a percentile, of its interval's.
         areas: The areas.
@@ -53,6 +54,7 @@ class Answer:
 
     table: pl.DataFrame
     notes: tuple[str, ...]
+    gaps: tuple[str, ...]
     title: str
     shown: str
     areas: Areas
@@ -95,17 +97,22 @@ def answer(published: Published, question: Question) -> Answer:
     if not rows:
         raise HexveilError(_in_no_area(question, sorted(reader.seen)))
     table = _within_bounds(pl.DataFrame(rows), published, both, question)
+    gaps = (
+        *missing_days(published, (first, last), asked, question),
+        *(missing_days(published, question.compare, before, question) if question.compare else ()),
+        *missing_areas(question.areas, set(table["area"])),
+    )
     return Answer(
         with_discoveries(table) if before else table,
         (
             about(published, question),
-            *missing_days(published, (first, last), asked, question),
-            *(missing_days(published, question.compare, before, question) if question.compare else ()),
-            *of_areas(question.areas, reader, set(table["area"])),
+            *gaps,
+            *of_edges(reader),
             *(["These days are of several grids."] if len(set(grids.values())) > 1 else []),
             *([] if of_users else known_later(published, both)),
             *([of_changes(question)] if before else []),
         ),
+        gaps,
         _title(published, asked, question, bool(before)),
         "change" if before else question.name,
         question.areas,

@@ -13,9 +13,12 @@ from shapely.affinity import scale
 from shapely.geometry.base import BaseGeometry
 
 from tasks.answers.places import BOTH_SIDES, Outlines
+from tasks.answers.words import some_of
 from tasks.base.errors import HexveilError
 
 _METRES_A_DEGREE = 111_195.0
+_Row = tuple[BaseGeometry | None, dict[str, Any]]
+"""An outline, and what is said of it."""
 _WGS_84 = {("OGC", "CRS84"), ("EPSG", "4326")}
 
 
@@ -39,8 +42,10 @@ def read_areas(path: Path, name: str | None, width: float | None) -> Outlines:
 
 def areas_of(content: bytes, path: Path, name: str | None = None, width: float | None = None) -> Outlines:
     """Return the areas of the content of a file; see ``read_areas``."""
-    rows = _of_geoparquet(content, path) if content[:4] == b"PAR1" else _of_geojson(content, path)
-    rows = [(geometry, properties) for geometry, properties in rows if not geometry.is_empty]
+    every, remarks = _of_geoparquet(content, path) if content[:4] == b"PAR1" else _of_geojson(content, path)
+    rows = [(geometry, properties) for geometry, properties in every if geometry is not None and not geometry.is_empty]
+    if len(rows) < len(every):
+        remarks.append(f"{len(every) - len(rows)} of the file's {len(every)} areas have no outline and are left out.")
     if not rows:
         raise HexveilError(f"{path} has no areas")
     if not np.isfinite(shapely.get_coordinates([geometry for geometry, _ in rows])).all():
@@ -55,15 +60,19 @@ def areas_of(content: bytes, path: Path, name: str | None = None, width: float |
     latitude = float(np.mean([geometry.representative_point().y for geometry, _ in rows]))
     squeeze = float(np.cos(np.radians(latitude)))
     key = _naming(rows, name, path)
-    named: dict[str, list[BaseGeometry]] = {}
+    named: dict[str, list[list[BaseGeometry]]] = {}
     for number, (geometry, properties) in enumerate(rows, 1):
         pieces = _widened(shapely.make_valid(geometry), width, path)
         of_area = str(properties[key]) if key else f"area {number}"
         if of_area.encode(errors="ignore").decode() != of_area:
             raise HexveilError(f"{path}: the name of area {number} is no text that can be written")
         squeezed = [shapely.make_valid(scale(part, squeeze, 1.0, origin=(0, 0))) for part in pieces]
-        named.setdefault(of_area, []).extend(squeezed)
-    return Outlines({one: shapely.union_all(shapes) for one, shapes in named.items()}, squeeze)
+        named.setdefault(of_area, []).append(squeezed)
+    shared = [one for one, shapes in named.items() if len(shapes) > 1]
+    if shared:
+        remarks.append(f"Areas of one name are one area: {some_of(shared)}.")
+    outlines = {one: shapely.union_all([part for shape in shapes for part in shape]) for one, shapes in named.items()}
+    return Outlines(outlines, squeeze, tuple(remarks))
 
 
 def _widened(geometry: BaseGeometry, width: float | None, path: Path) -> list[BaseGeometry]:
@@ -97,21 +106,24 @@ def _naming(rows: list[tuple[BaseGeometry, dict[str, Any]]], name: str | None, p
     return next((key for key in of_all if key.lower() == "name"), texts[0] if texts else None)
 
 
-def _of_geojson(content: bytes, path: Path) -> list[tuple[BaseGeometry, dict[str, Any]]]:
+def _of_geojson(content: bytes, path: Path) -> tuple[list[_Row], list[str]]:
+    """Return the rows of the file, and what is said in it of others that are not: see ``Outlines.geojson``."""
     try:
         document = json.loads(content)
         features = document["features"] if document["type"] == "FeatureCollection" else [document]
         with np.errstate(invalid="ignore"):  # a coordinate that is no number is refused later
-            return [
-                (shapely.geometry.shape(one.get("geometry", one)), dict(one.get("properties") or {}))
+            rows = [
+                (shapely.geometry.shape(shape) if shape is not None else None, dict(one.get("properties") or {}))
                 for one in features
-                if one.get("geometry", one) is not None
+                for shape in (one.get("geometry", one),)
             ]
+        remarks = document.get("remarks")
+        return rows, list(map(str, remarks)) if isinstance(remarks, list) else []
     except (ValueError, KeyError, TypeError, AttributeError, shapely.errors.ShapelyError):
         raise HexveilError(f"{path} is neither GeoJSON nor GeoParquet with areas") from None
 
 
-def _of_geoparquet(content: bytes, path: Path) -> list[tuple[BaseGeometry, dict[str, Any]]]:
+def _of_geoparquet(content: bytes, path: Path) -> tuple[list[_Row], list[str]]:
     try:
         table = pq.read_table(BytesIO(content))
         geo = json.loads((table.schema.metadata or {})[b"geo"])
@@ -120,10 +132,7 @@ def _of_geoparquet(content: bytes, path: Path) -> list[tuple[BaseGeometry, dict[
         if crs is None or (crs["id"]["authority"], str(crs["id"]["code"])) not in _WGS_84:
             raise HexveilError(f"{path} is not in longitude and latitude (WGS 84); convert it first")
         shapes = shapely.from_wkb(table[column].to_pylist())
-        return [
-            (shape, {key: value for key, value in row.items() if key != column})
-            for shape, row in zip(shapes, table.to_pylist(), strict=True)
-            if shape is not None
-        ]
+        rows = zip(shapes, table.to_pylist(), strict=True)
+        return [(shape, {key: value for key, value in row.items() if key != column}) for shape, row in rows], []
     except (KeyError, TypeError, ValueError, pa.ArrowException, shapely.errors.ShapelyError):
         raise HexveilError(f"{path} is no GeoParquet with areas") from None

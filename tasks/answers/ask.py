@@ -1,6 +1,7 @@
 """A question in the words of the command line, and of a notebook."""
 
 import datetime as dt
+import warnings
 from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -108,10 +109,16 @@ def _period(given: str | Sequence[str | dt.date]) -> str:
 def ask_for_table(published: str | Path, **question: Any) -> pl.DataFrame:
     """Return the rows of an answer, for a notebook; see ``ask`` for the question.
 
+    Warns:
+        UserWarning: Days or areas that are asked about are not in the answer, or not as asked.
+
     Raises:
         HexveilError: As ``ask`` does.
     """
-    return ask(published, **question).table
+    found = ask(published, **question)
+    for gap in found.gaps:
+        warnings.warn(gap, stacklevel=2)
+    return found.table
 
 
 def _limit(above: float | str) -> Decimal:

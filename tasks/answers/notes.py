@@ -7,6 +7,7 @@ from tasks.answers.places import Areas, Outlines
 from tasks.answers.published import Published
 from tasks.answers.question import Question
 from tasks.answers.sums import Reader
+from tasks.answers.words import some_of
 
 _MOST_NAMES = 5
 
@@ -49,11 +50,16 @@ def of_changes(question: Question) -> str:
     return f"`changed`: of the areas listed as changed, at most a tenth have not, on average{more}."
 
 
-def of_areas(areas: Areas, reader: Reader, found: set[str]) -> Iterator[str]:
-    """Yield how many hexagons an edge cuts, and which areas have no records, if there are such."""
+def of_edges(reader: Reader) -> Iterator[str]:
+    """Yield how many hexagons an edge cuts, if there are such."""
     if reader.cut:
         yield f"{len(reader.cut)} hexagons are cut by an area's edge and count by the share that is inside."
-    missing = [name for name in areas.named if name not in found] if isinstance(areas, Outlines) else []
-    if missing:
-        names = ", ".join(missing[:_MOST_NAMES]) + (" and others" if len(missing) > _MOST_NAMES else "")
-        yield f"{len(missing)} areas have no records on these days and hours: {names}."
+
+
+def missing_areas(areas: Areas, found: set[str]) -> Iterator[str]:
+    """Yield what of a file of areas is not in the answer, or not as in the file."""
+    if isinstance(areas, Outlines):
+        yield from areas.remarks
+        missing = [name for name in areas.named if name not in found]
+        if missing:
+            yield f"{len(missing)} areas have no records on these days and hours: {some_of(missing)}."

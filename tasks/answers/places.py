@@ -113,10 +113,12 @@ class Outlines:
     Attributes:
         named: The outline of each area by its name, with longitudes as long as latitudes.
         squeeze: What a longitude is multiplied by.
+        remarks: Sentences on what of the file is left out, or taken together.
     """
 
     named: dict[str, BaseGeometry]
     squeeze: float
+    remarks: tuple[str, ...] = ()
     _known: dict[str, tuple[IntArray, FloatArray]] = field(default_factory=dict, compare=False, repr=False)
     """Which areas each hexagon is in, of those that were asked about, and by which share: days have the same ones."""
 
@@ -170,12 +172,13 @@ class Outlines:
         return is_there and not is_here
 
     def geojson(self) -> bytes:
-        """Return the areas as GeoJSON, each once, with its name."""
+        """Return the areas as GeoJSON, each once, with its name, and the remarks if there are any."""
         features = [
             {"type": "Feature", "properties": {"name": name}, "geometry": shapely.geometry.mapping(shape)}
             for name, shape in self.outlines([]).items()
         ]
-        return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+        remarks = {"remarks": list(self.remarks)} if self.remarks else {}
+        return json.dumps({"type": "FeatureCollection", **remarks, "features": features}).encode()
 
     def _squeezed(self, geometry: BaseGeometry) -> BaseGeometry:
         return scale(geometry, self.squeeze, 1.0, origin=(0, 0))

@@ -2,10 +2,17 @@
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 _MOST_DIGITS = 12
+_MOST_NAMES = 5
 _LIMIT = re.compile(r"(?<=share_above_)(minus_)?(\d+)(?:_(\d+))?")
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Return the first of many names."""
+    return ", ".join(names[:_MOST_NAMES]) + (" and others" if len(names) > _MOST_NAMES else "")
 
 
 def in_words(row: dict[str, Any]) -> dict[str, Any]:

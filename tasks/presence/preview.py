@@ -22,6 +22,7 @@ from tasks.presence.states import chain_before
 _SHARE_OF_COUNTS = 0.33
 """The part of a day's loss that goes to users by cell, about."""
 _CELLS_OF_A_USER = 10
+_READ_FOR = "planned"
 
 
 @contained
@@ -38,7 +39,7 @@ def preview_day(date: dt.date, config: PresenceConfig) -> dict[str, Any]:
         BadInput: There is no file, or it lacks a column.
     """
     entries = ledger.read_entries(config)
-    read_day(date, config)
+    read_day(date, config, _READ_FOR)
     currency, privacy, budget = config.privacy.currency, config.privacy, config.budget
     left = currency.within(budget.epsilon_total) - used_with(date, 0, entries, config)
     rho = privacy.loss_per_day / 2**currency.unit_bits
@@ -54,7 +55,7 @@ def preview_day(date: dt.date, config: PresenceConfig) -> dict[str, Any]:
         **_last_release(entries, config),
         "released": found and found.release_id,
         "refused": refusal(entries, config),
-        "report": str(report_path(date, config)),
+        "report": str(report_path(date, config, _READ_FOR)),
     }
 
 

@@ -60,12 +60,13 @@ _MACROS = (
 _PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
-def read_day(date: dt.date, config: PresenceConfig) -> UserCells:
+def read_day(date: dt.date, config: PresenceConfig, read_for: str = "") -> UserCells:
     """Return what each user brought to each public cell of a local day, and leave a report for the curator.
 
     Args:
         date: The local day.
         config: Names the files, the columns and the area.
+        read_for: What the report's name has beside the day: nothing for its first release, whose report stays as it is.
 
     Raises:
         BadInput: There is no file, or a file is damaged or lacks a column. Nothing else is refused: a day without
@@ -85,15 +86,15 @@ def read_day(date: dt.date, config: PresenceConfig) -> UserCells:
         warehouse.run(connection, "scratch/present_pair", {**ticks, **places, **factor, **_day_of(date, config)})
         outcomes = dict(warehouse.rows(connection, "read/present_outcomes"))
         pairs = warehouse.frame(connection, "read/present_pairs")
-    durable.write_whole(report_path(date, config), durable.readable_json(outcomes | further))
+    durable.write_whole(report_path(date, config, read_for), durable.readable_json(outcomes | further))
     columns = (pairs[name].cast(pl.Int64).to_numpy() for name in ("user", "cell", "n_records", "total"))
     n_cells = len(config.hexagons) * config.n_slots
     return capped(*columns, n_cells=n_cells, cap=config.privacy.cap, value_range=value.n_ticks)
 
 
-def report_path(date: dt.date, config: PresenceConfig) -> Path:
+def report_path(date: dt.date, config: PresenceConfig, read_for: str = "") -> Path:
     """Return where the curator finds what was read of a day, and what was not used."""
-    return private_folder(config) / "reports" / f"{date}.json"
+    return private_folder(config) / "reports" / f"{date}{read_for and '-'}{read_for}.json"
 
 
 def _day_of(date: dt.date, config: PresenceConfig) -> dict[str, dt.datetime]:
@@ -133,7 +134,10 @@ def _read_files(connection: warehouse.Connection, date: dt.date, config: Presenc
             return further(n_rows)
         except (warehouse.EngineError, pa.ArrowException, OSError, ValueError):
             pass
-    raise BadInput(f"a file for {date} of dataset.files is damaged, or no {kind} in UTF-8; mend or replace it")
+    raise BadInput(  # one sentence for all, for how much memory a day takes is private
+        f"a file for {date} of dataset.files is damaged, or no {kind} in UTF-8: mend or replace it; if it is neither, "
+        "storage.memory_limit is too small"
+    )
 
 
 def _format_of(paths: list[Path], config: PresenceConfig) -> str:

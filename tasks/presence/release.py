@@ -123,7 +123,7 @@ def release_with(
         remove_unreleased(entries, config)
         # before records are read, so it does not say how long that took
         described = _described(date, revision, config) | {"committed_at": began or now()}
-        private_day = read_day(date, config)
+        private_day = read_day(date, config, f"revision-{revision}" if revision else "")
         attempt = witnesses.count_attempt(described["release_id"], config)
         answered = asked_for_real(
             programme(known_before(date, entries, config), asked(config, config.calendar.kind_of_day(date))),

@@ -45,12 +45,14 @@ def read_zones(config: Config) -> bytes | None:
         raise BadInput(f"publish.zones: {said}; nothing was spent") from None
 
 
-def outside_zones(cells: pl.DataFrame, released: bytes | None) -> list[str]:
-    """Return that no hexagon of a day is in a zone, if so; of released zones, None if there are none."""
+def said_of_zones(cells: pl.DataFrame, released: bytes | None) -> list[str]:
+    """Return what of released zones is not as in the owner's file, or has nothing of a day; None: there are none."""
     if released is None:
         return []
-    _, share = outlines_of(released).shares([h3.int_to_str(int(cell)) for cell in cells["h3_cell"].unique()])
-    return [] if share.nnz else ["no hexagon of the day is in a zone of publish.zones, so zones.csv has no row."]
+    zones = outlines_of(released)
+    _, share = zones.shares([h3.int_to_str(int(cell)) for cell in cells["h3_cell"].unique()])
+    outside = "no hexagon of the day is in a zone of publish.zones, so zones.csv has no row."
+    return [*(f"publish.zones: {one}" for one in zones.remarks), *([] if share.nnz else [outside])]
 
 
 def zone_files(zones: bytes, table: pl.DataFrame) -> dict[str, bytes]:

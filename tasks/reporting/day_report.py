@@ -24,7 +24,7 @@ from tasks.planning.other_files import zone_cautions
 from tasks.planning.presence import known_of, presence_cautions, presence_of
 from tasks.planning.released_spread import released_spread
 from tasks.records.judge.count_outcomes import KEPT, LEFT_OUT, late_records, rows_without_day
-from tasks.release.zones import OUTLINES, outside_zones
+from tasks.release.zones import OUTLINES, said_of_zones
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def report_day(date: dt.date, late: dict[dt.date, int], config: Config, revision
             *presence_cautions(shared, settings),
             *row_cautions(entry.rows, settings),
             *zone_cautions(date, settings),
-            *outside_zones(plan.cells, zones),
+            *said_of_zones(plan.cells, zones),
             *cautions(plan.cells, before, settings, len(plan.charges)),
         ],
     )

@@ -123,10 +123,11 @@ def _read_once(read_day: Callable[..., UserCells]) -> Callable[..., UserCells]:
     """What users brought to a day where presence is secret follows from its files and the settings."""
     found: dict[Any, tuple[UserCells, bytes]] = {}
 
-    def once(date: dt.date, config: PresenceConfig) -> UserCells:
-        key, report = (date, repr(config), _all_in(config.storage_path.parent / "raw", "*")), report_path(date, config)
+    def once(date: dt.date, config: PresenceConfig, read_for: str = "") -> UserCells:
+        key = date, repr(config), _all_in(config.storage_path.parent / "raw", "*")
+        report = report_path(date, config, read_for)
         if key not in found:
-            found[key] = read_day(date, config), report.read_bytes()
+            found[key] = read_day(date, config, read_for), report.read_bytes()
         write_whole(report, found[key][1])
         return found[key][0]
 

@@ -1,6 +1,10 @@
 """Fixtures that several modules here share."""
 
+import shutil
+from pathlib import Path
+
 import pytest
+from answered import ZONE
 from estimates import day, write_day
 from screened import MODES, screen
 from support import Dataset, slow
@@ -29,3 +33,15 @@ def estimated(dataset: Dataset, request: pytest.FixtureRequest) -> Dataset:
     for number in range(3):
         write_day(dataset, day(number), seed=number)
     return dataset
+
+
+@pytest.fixture
+def published(dataset: Dataset, tmp_path: Path) -> Path:
+    """Return the published files of three days, away from all that is private."""
+    # the statistics have values of larger areas, the joint table cells' own
+    dataset.set(mechanism="estimated", target_error=2.0, epsilon_per_day=4.0, epsilon_total=40.0, timezone=ZONE)
+    for number in range(3):
+        write_day(dataset, day(number), seed=number)
+    for number in range(3):
+        dataset.run_day(day(number))
+    return Path(shutil.copytree(dataset.folder / "store" / "published", tmp_path / "elsewhere"))

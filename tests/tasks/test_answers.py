@@ -1,63 +1,29 @@
 """Questions about areas and periods: answered from published files alone, as dense matrices answer them, or refused."""
 
 import datetime as dt
-import http.server
-import json
-import re
-import shutil
-import threading
-from collections.abc import Iterator
+import warnings
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import geopandas
-import h3
 import numpy as np
 import polars as pl
 import pytest
 import shapely
+from answered import ZONE, districts, joint, lists, row_of
 from estimates import day, restate, say_again, write_day
 from support import Dataset
 
 import hexveil
 from dpmath.joint.factors import Factors
 from dpmath.joint.loadings import Loadings
-from tasks.answers.answer import FALSE_DISCOVERIES, Answer
-from tasks.answers.area_files import read_areas
+from tasks.answers.answer import FALSE_DISCOVERIES
 from tasks.answers.ask import ask
-from tasks.answers.page import answer_page
-from tasks.answers.published import Published
-from tasks.answers.sums import Sums, chains_of, means_of, shares_of, shares_of_days, together, with_link
+from tasks.answers.sums import Sums, shares_of, shares_of_days, together
 from tasks.answers.times import hours_of, period_of, weekdays_of
-from tasks.answers.words import in_words
 from tasks.base.errors import HexveilError
-from tasks.output_formats.geography import outline
 from tasks.output_formats.hindsight import MOVED
-from tasks.output_formats.joint import JOINT, joint_frame
-
-ZONE = "Europe/Zurich"
-
-
-@pytest.fixture
-def published(dataset: Dataset, tmp_path: Path) -> Path:
-    """Return the published files of three days, away from all that is private."""
-    # the statistics have values of larger areas, the joint table cells' own
-    dataset.set(mechanism="estimated", target_error=2.0, epsilon_per_day=4.0, epsilon_total=40.0, timezone=ZONE)
-    for number in range(3):
-        write_day(dataset, day(number), seed=number)
-    for number in range(3):
-        dataset.run_day(day(number))
-    return Path(shutil.copytree(dataset.folder / "store" / "published", tmp_path / "elsewhere"))
-
-
-def joint(published: Path, date: dt.date) -> pl.DataFrame:
-    return pl.read_parquet(published / f"date={date}" / "joint.parquet", hive_partitioning=False)
-
-
-def lists(table: pl.DataFrame, name: str) -> np.ndarray:
-    return np.array(table[name].to_list(), dtype=float).reshape(table.height, -1)
+from tasks.output_formats.joint import joint_frame
 
 
 def dense(table: pl.DataFrame, prefix: str = "") -> np.ndarray:
@@ -68,11 +34,6 @@ def dense(table: pl.DataFrame, prefix: str = "") -> np.ndarray:
         same = np.equal.outer(table[label].to_list(), table[label].to_list())
         found += same * (lists(table, prefix + name) @ lists(table, prefix + name).T)
     return found + (0 if prefix else np.diag(table["variance"].to_numpy()))
-
-
-def row_of(answer: Answer) -> dict:
-    (row,) = answer.table.to_dicts()
-    return row
 
 
 def test_the_mean_of_a_day_and_its_error_are_those_of_the_dense_covariance(published: Path) -> None:
@@ -133,63 +94,6 @@ def test_parts_add_up_to_the_whole(published: Path) -> None:
     }
 
 
-def districts(cells: list[str], path: Path) -> Path:
-    """Write a district that is one hexagon, and one that has half of it and all of another."""
-    first, second = (shapely.Polygon(outline(cell)) for cell in cells[:2])
-    west, south, east, north = first.bounds
-    half = first.intersection(shapely.box(west, south, (west + east) / 2, north))
-    frame = geopandas.GeoDataFrame(
-        {"code": [1, 2, 2], "name": ["one", "half and other", "half and other"]},
-        geometry=[first, half, second],
-        crs="EPSG:4326",
-    )
-    if path.suffix == ".geojson":
-        frame.to_file(path, driver="GeoJSON")
-    else:
-        frame.to_parquet(path)
-    return path
-
-
-@pytest.mark.parametrize("suffix", ["geojson", "geoparquet"])
-def test_a_district_takes_a_hexagon_on_its_edge_by_the_share_inside(
-    published: Path, tmp_path: Path, suffix: str
-) -> None:
-    table = joint(published, day(0))
-    cells = sorted(table["h3_cell"].unique())
-    where = districts(cells, tmp_path / f"districts.{suffix}")
-    answer = ask(published, where=where, last=str(day(0)))
-    rows = {row["area"]: row for row in answer.table.to_dicts()}
-    records = [table.filter(pl.col("h3_cell") == cell)["n_records"].sum() for cell in cells[:2]]
-    assert rows["one"]["n_records"] == records[0]
-    assert rows["half and other"]["n_records"] == pytest.approx(0.5 * float(records[0]) + float(records[1]), rel=1e-3)
-    assert any("1 hexagons are cut by an area's edge" in note for note in answer.notes)
-    alone = row_of(ask(published, hexagons=cells[0], last=str(day(0))))
-    assert {**rows["one"], "area": "hexagons"} == pytest.approx(alone)
-    slots = table.filter(pl.col("h3_cell") == cells[0]).height
-    assert alone["share_with_records"] == pytest.approx(slots / 24)
-    assert rows["half and other"]["share_with_records"] < alone["share_with_records"] * 1.5
-    coarse = h3.cell_to_parent(cells[0], 3)
-    inside = table.filter(pl.col("h3_cell").map_elements(lambda one: h3.cell_to_parent(one, 3), pl.String) == coarse)
-    assert row_of(ask(published, hexagons=coarse, last=str(day(0))))["n_records"] == inside["n_records"].sum()
-
-
-def test_a_corridor_has_a_width(published: Path, tmp_path: Path) -> None:
-    cells = sorted(joint(published, day(0))["h3_cell"].unique())
-    latitude, longitude = h3.cell_to_latlng(cells[0])
-    line = {"type": "LineString", "coordinates": [[longitude - 0.001, latitude], [longitude + 0.001, latitude]]}
-    path = tmp_path / "road.geojson"
-    path.write_text(json.dumps(line))
-    with pytest.raises(HexveilError, match="say how wide they are with --width METRES"):
-        ask(published, where=path)
-    whole, metres = row_of(ask(published, hexagons=cells[0])), 2 * 111.195 * np.cos(np.radians(latitude))
-    for width in (100, 200):
-        narrow = row_of(ask(published, where=path, width=width))
-        expected = (metres * width + np.pi * (width / 2) ** 2) / h3.cell_area(cells[0], "m^2")
-        assert narrow["n_records"] / whole["n_records"] == pytest.approx(expected, rel=0.02)
-    assert narrow["area"] == "area 1"
-    assert narrow["mean"] == pytest.approx(whole["mean"])
-
-
 def test_hours_are_local_and_weekdays_count(published: Path) -> None:
     table = joint(published, day(0)).with_columns(hour=pl.col("slot_start").dt.convert_time_zone(ZONE).dt.hour())
     some = table.filter(pl.col("hour").is_between(8, 9))
@@ -243,26 +147,6 @@ def test_times_are_read_as_people_write_them() -> None:
 def test_what_cannot_be_answered_is_said_in_a_sentence(published: Path, question: dict, message: str) -> None:
     with pytest.raises(HexveilError, match=message):
         ask(published, **question)
-
-
-def test_files_that_are_no_areas_are_refused(published: Path, tmp_path: Path) -> None:
-    path = tmp_path / "areas.geojson"
-    for text in ("", "[]", "{}", '{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": {}}]}'):
-        path.write_text(text)
-        with pytest.raises(HexveilError, match="is neither GeoJSON nor GeoParquet"):
-            ask(published, where=path)
-    path.write_text('{"type": "Polygon", "coordinates": [[[8.2, 47], [NaN, 47], [8.5, 47.1], [8.2, 47]]]}')
-    with pytest.raises(HexveilError, match="has a coordinate that is no number"):
-        ask(published, where=path)
-    cells = sorted(joint(published, day(0))["h3_cell"].unique())
-    districts(cells, path)
-    with pytest.raises(HexveilError, match=r"not every area of .* has the property ward; all have code, name"):
-        ask(published, where=path, name="ward")
-    assert set(ask(published, where=path, name="code").table["area"]) == {"1", "2"}
-    elsewhere = geopandas.read_file(path).to_crs("EPSG:3857")
-    elsewhere.to_parquet(tmp_path / "metres.parquet")
-    with pytest.raises(HexveilError, match="not in longitude and latitude"):
-        ask(published, where=tmp_path / "metres.parquet")
 
 
 def with_grid(published: Path, date: dt.date, **grid: int) -> None:
@@ -325,105 +209,14 @@ def test_what_is_missing_of_what_was_asked_is_said(published: Path, tmp_path: Pa
     assert "1 areas have no records on these days and hours: Far." in ask(published, where=path).notes
 
 
-def test_an_area_with_latitude_and_longitude_swapped_is_said_to_be_so(published: Path, tmp_path: Path) -> None:
-    path = districts(sorted(joint(published, day(0))["h3_cell"].unique()), tmp_path / "areas.geojson")
-    frame = geopandas.read_file(path)
-    frame.set_geometry(shapely.transform(frame.geometry.values, lambda at: at[:, ::-1])).to_file(path, driver="GeoJSON")
-    with pytest.raises(HexveilError, match="latitude and longitude seem to be swapped in the file"):
-        ask(published, where=path)
-    frame.set_geometry([shapely.box(0, 0, 1, 1)] * 3).to_file(path, driver="GeoJSON")
-    with pytest.raises(HexveilError, match=r"is in an area; index\.html shows"):
-        ask(published, where=path)
-
-
-def test_areas_without_a_name_are_told_apart_by_what_differs(published: Path, tmp_path: Path) -> None:
-    path = districts(sorted(joint(published, day(0))["h3_cell"].unique()), tmp_path / "areas.geojson")
-    frame = geopandas.read_file(path).iloc[[0, 2]].drop(columns=["name"])
-    frame.assign(kind="Quartier", label=["East", "West"]).to_file(path, driver="GeoJSON")
-    assert set(ask(published, where=path).table["area"]) == {"East", "West"}
-    frame.assign(kind="Quartier", name=["East", None]).to_file(path, driver="GeoJSON")
-    assert set(ask(published, where=path).table["area"]) == {"area 1", "area 2"}
-
-
-def test_the_width_of_a_corridor_does_not_depend_on_others(published: Path, tmp_path: Path) -> None:
-    cells = sorted(joint(published, day(0))["h3_cell"].unique())
-    here, there = (h3.cell_to_latlng(cell)[::-1] for cell in cells[:2])
-    line, far = shapely.LineString([here, there]), shapely.LineString([(9, 0), (9, 1)])
-    path, found = tmp_path / "lines.geojson", []
-    for lines in ([line], [line, far], [shapely.GeometryCollection([line, shapely.box(8.9, 0, 9, 0.1)])]):
-        geopandas.GeoDataFrame({"name": ["here", "far"][: len(lines)]}, geometry=lines, crs="EPSG:4326").to_file(path)
-        table = ask(published, where=path, width=800.0).table.filter(pl.col("area") == "here")
-        found.append(table["n_records"].item())
-    assert found[1:] == pytest.approx([found[0]] * 2, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("joint.parquet", b""),
-        ("joint.parquet", b"PAR1PAR1"),
-        ("manifest.json", b"{}"),
-        ("manifest.json", b"[]"),
-        ("../datapackage.json", b'{"resources": []}'),
-        ("../datapackage.json", b"{}"),
-    ],
-)
-def test_a_damaged_file_is_named(published: Path, name: str, content: bytes) -> None:
-    (published / f"date={day(1)}" / name).write_bytes(content)
-    with pytest.raises(HexveilError, match=rf"{name.removeprefix('../')}|has no day yet"):
-        ask(published)
-
-
-def test_a_file_that_is_not_the_released_one_is_refused_though_it_can_be_read(published: Path) -> None:
-    """Such as one of a copy that was broken off, or that somebody changed."""
-    folders = [published / f"date={day(number)}" for number in range(2)]
-    own = (folders[1] / JOINT).read_bytes()
-    shutil.copy(folders[0] / JOINT, folders[1])
-    with pytest.raises(HexveilError, match=rf"date={day(1)}/{JOINT} .* is damaged: .*; copy the folder again"):
-        ask(published)
-    (folders[1] / JOINT).write_bytes(own)
-    restate(published, day(1), lambda stated: stated.update(more=1))
-    assert ask(published).table.height == 1
-    (folders[1] / "manifest.json").write_bytes((folders[0] / "manifest.json").read_bytes())
-    with pytest.raises(HexveilError, match=rf"date={day(1)}/manifest.json .* is damaged"):
-        ask(published)
-
-
-def test_a_package_of_before_names_files_without_hashes(published: Path) -> None:
-    said = json.loads((published / "datapackage.json").read_text())
-    for one in said["resources"]:
-        del one["hash"]
-    (published / "datapackage.json").write_text(json.dumps(said))
-    assert ask(published).table.height == 1
-    said["resources"].append({"path": "date=2026-13-45/joint.parquet"})
-    (published / "datapackage.json").write_text(json.dumps(said))
-    with pytest.raises(HexveilError, match=r"datapackage.json .* is damaged"):
-        ask(published)
-
-
-def test_a_day_whose_errors_are_not_published_is_refused(dataset: Dataset) -> None:
-    write_day(dataset, day(0))
-    dataset.set(mechanism="clip-user")
-    dataset.run_day()
-    with pytest.raises(HexveilError, match=r"has no joint\.parquet"):
-        ask(dataset.folder / "store" / "published")
-    with pytest.raises(HexveilError, match=r"cannot read datapackage\.json"):
-        ask(dataset.folder / "store")
-
-
-@pytest.fixture
-def address(published: Path) -> Iterator[str]:
-    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(published))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def test_an_address_answers_as_its_folder_does(published: Path, address: str) -> None:
-    assert ask(address, by="day").table.equals(ask(published, by="day").table)
-    with pytest.raises(HexveilError, match=r"cannot read datapackage\.json of .*: the server answers 404\. Give"):
-        ask(f"{address}/nowhere")
+def test_a_notebook_is_warned_of_missing_days_and_not_of_usual_notes(published: Path) -> None:
+    with pytest.warns(UserWarning, match="are not published") as warned:
+        hexveil.ask(published, first=day(1), last=day(4))
+    assert len(warned) == 1
+    assert Path(warned[0].filename) == Path(__file__), "the line that asks"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hexveil.ask(published, by="area", compare=f"{day(0)}:{day(0)}", first=day(1))
 
 
 def test_a_notebook_gets_a_table(published: Path) -> None:
@@ -486,64 +279,6 @@ def test_shares_on_two_days_are_compared_as_those_of_one_sample_above_two_points
     assert together(days, half) == together(as_means, half), "those that are added count as if all were alike"
 
 
-@pytest.mark.parametrize("again", ["much", None, "nan", "0.5", "-3", "inf", [2]])
-def test_a_manifest_that_says_no_number_of_users_who_come_again_is_refused(published: Path, again: object) -> None:
-    say_again(published, day(1), again)
-    with pytest.raises(HexveilError, match="again must be a number of at least 1"):
-        ask(published)
-
-
-def test_a_manifest_that_says_nothing_of_users_who_come_again_counts_none(published: Path) -> None:
-    (table,) = Published(str(published)).days([day(2)], JOINT)
-    assert with_link(means_of(table), 3, {}).again == 1
-
-
-def test_days_of_different_chains_have_no_error_in_common() -> None:
-    days = [Sums(10, 5.0, 4.0, 3.9, 1, 1), Sums(10, 7.0, 4.2, 4.1, 1, 1)]
-    apart = [replace(day, chain=number) for number, day in enumerate(days)]
-    _, variance = together(days, np.array([-1.0, 1.0]))
-    _, without = together(apart, np.array([-1.0, 1.0]))
-    assert (variance, without) == (pytest.approx(0.3, abs=0.2), pytest.approx(8.2))
-    settings = {"grid": 7, "value": {"upper": 80}}
-    other = {"grid": 7, "value": {"upper": 60}}
-    stated: list[dict[str, Any]] = [
-        {"settings": settings, "learned_from": 0, "model": 1},
-        {"settings": settings, "learned_from": 1, "model": 1},
-        {"settings": other, "learned_from": 0, "model": 1},
-        {"settings": settings, "learned_from": 2, "model": 1},
-        {"settings": settings, "learned_from": 3, "model": 2},
-        {"settings": settings, "model": 2},
-    ]
-    assert chains_of(stated) == [0, 0, 1, 0, 2, 2], "whose settings are as before goes on with the days before"
-    assert chains_of([stated[1], stated[3]]) == [0, 0]
-
-
-@pytest.mark.parametrize(
-    ("changed", "chains"),
-    [
-        ({"covariates": ["road"]}, [0, 1]),
-        ({"settings": {"estimate": {"similar_cells": False}}}, [0, 1]),
-        ({"settings": {"dataset": {"timezone": "UTC"}}}, [0, 1]),
-        ({"settings": {"columns": {"only": {"type": ["bus"]}}}}, [0, 1]),
-        ({"settings": {"value": {"upper": "60"}}}, [0, 1]),
-        ({"settings": {"value": {"upper": "80", "typical": "20"}}}, [0, 0]),
-        ({"settings": {"statistics": {"limits": ["30"]}}}, [0, 0]),
-        ({"kind": "presence", "settings": {"privacy": {"cap": 2}}}, [0, 1]),
-    ],
-)
-def test_a_chain_begins_where_the_first_day_of_it_is_not_asked_about(changed: dict, chains: list[int]) -> None:
-    settings = {"value": {"upper": "80"}}
-    after = {"model": 1, "learned_from": 5, **changed, "settings": settings | changed.get("settings", {})}
-    before = {"model": 1, "learned_from": 3, "settings": settings, "kind": after.get("kind")}
-    assert chains_of([before, after]) == chains
-    assert chains_of([{**after, "kind": "presence"}, {**after, "kind": "presence"}]) == [0, 0]
-
-
-def test_counts_of_people_begin_anew_without_means() -> None:
-    days = [{"kind": "presence", "settings": {"statistics": {"mean": mean}}} for mean in (True, False, True)]
-    assert chains_of(days) == [0, 1, 0]
-
-
 def test_periods_that_overlap_are_compared_by_what_each_day_has_in_both(published: Path) -> None:
     first, last = str(day(0)), str(day(2))
     found = ask(published, first=first, last=last, compare=f"{first}:{first}").table.to_dicts()[0]
@@ -554,106 +289,6 @@ def test_periods_that_overlap_are_compared_by_what_each_day_has_in_both(publishe
     assert swapped["change_sd"] == pytest.approx(found["change_sd"])
     with pytest.raises(HexveilError, match="both periods are the same days"):
         ask(published, first=first, last=last, compare=f"{first}:{last}")
-
-
-def snippets(published: Path, cells: list[str]) -> list[str]:
-    """Return the Python of the page on the published files, about a day and hexagons that there are."""
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "use.md").read_text()
-    for old, new in (
-        ("2026-03-02", str(day(0))),
-        ("871f83210ffffff", cells[0]),
-        ("871f83211ffffff", cells[1]),
-        ('"published', f'"{published}'),
-        ("'published", f"'{published}"),
-    ):
-        page = page.replace(old, new)
-    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-
-
-def test_the_snippets_of_the_page_say_what_ask_says(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cells = sorted(joint(published, day(0))["h3_cell"].unique())
-    by_factors, by_hour = snippets(published, cells)
-    names: dict = {}
-    exec(by_factors, names)
-    row = row_of(ask(published, hexagons=",".join(cells[:2]), last=str(day(0))))
-    assert names["mean"] == pytest.approx(row["mean"])
-    assert np.sqrt(names["variance"]) == pytest.approx(row["mean_sd"])
-    assert capsys.readouterr().out == f"{row['mean']:.1f}, within {1.96 * row['mean_sd']:.1f}\n"
-    exec(by_hour, names)
-    asked = ask(published, by="hour").table
-    assert names["hours"].pl()["n_records"].to_list() == asked["n_records"].to_list()
-    assert names["hours"].pl()["local_hour"].to_list() == asked["hour"].to_list()
-
-
-def test_a_page_shows_the_areas_with_their_numbers_and_asks_for_nothing(published: Path, tmp_path: Path) -> None:
-    cells = sorted(joint(published, day(0))["h3_cell"].unique())
-    where = districts(cells, tmp_path / "districts.geojson")
-    frame = geopandas.read_file(where)
-    frame["name"] = ["<b>one</b>", *frame["name"][1:]]
-    frame.to_file(where, driver="GeoJSON")
-    answer = ask(published, where=where, by="day")
-    page = answer_page(answer).decode()
-    n_days = answer.table["day"].n_unique()
-    assert page.count("<svg") == n_days
-    assert page.count("<path") == answer.table.height
-    assert "&lt;b&gt;one&lt;/b&gt;" in page
-    assert "<b>" not in page
-    for row in answer.table.iter_rows(named=True):
-        assert f">{row['mean']:.1f}</text>" in page
-        assert f">{row['mean_ci95_low']:.1f} to {row['mean_ci95_high']:.1f}</text>" in page
-    assert "default-src 'none'" in page
-    assert not re.findall(r'(?:src|href)="(?!data:,)', page)
-    assert "<script" not in page
-
-
-def test_a_page_shows_the_areas_that_have_records_as_large_as_it_can(published: Path, tmp_path: Path) -> None:
-    here, far = shapely.box(8.2, 47.0, 8.5, 47.2), shapely.box(1, 1, 2, 2)
-    path, pages = tmp_path / "areas.geojson", []
-    for shapes in ([here], [here, far]):
-        frame = geopandas.GeoDataFrame({"name": ["here", "far"][: len(shapes)]}, geometry=shapes, crs="EPSG:4326")
-        frame.to_file(path, driver="GeoJSON")
-        pages.append(answer_page(ask(published, where=path)).decode())
-    of_one, of_both = (re.findall(r'viewBox="[^"]*"|<path d="[^"]*"', page) for page in pages)
-    assert of_both == of_one
-    assert "1 areas have no records on these days and hours: far." in pages[1]
-
-
-def test_numbers_have_the_digits_that_their_deviation_leaves() -> None:
-    def said(mean: float, sd: float, name: str = "mean", **more: object) -> list[object]:
-        low, high = mean - 1.96 * sd, mean + 1.96 * sd
-        return list(
-            in_words({name: mean, f"{name}_sd": sd, f"{name}_ci95_low": low, f"{name}_ci95_high": high} | more).values()
-        )
-
-    assert said(17.9, 0.41) == ["17.9", "0.41", "17.1 to 18.7"]
-    assert said(0.0423, 0.0021) == ["0.042", "0.0021", "0.038 to 0.046"]
-    assert said(101325.4, 31.2) == ["101,325.4", "31.2", "101,264.2 to 101,386.6"]
-    assert said(-0.01, 0.1) == ["0.0", "0.1", "-0.2 to 0.2"]
-    assert said(5.0, 0.0) == ["5.0", "0", "5.0 to 5.0"]
-    assert said(96210.3, 12.0, "n_users") == ["96,210", "12", "96,187 to 96,234"]
-    assert said(-0.007, 0.0092, "change", share_above_30=0.8, changed=False) == [
-        "-0.007",
-        "0.0092",
-        "-0.025 to 0.011",
-        "0.8",
-        "no",
-    ]
-    names = in_words({"share_above_minus_2_5_sd": 0.1, "share_above_50_ci95_low": 0.0, "share_above_50_ci95_high": 1.0})
-    assert list(names) == ["share above -2.5 sd", "share above 50 95 %"]
-    assert in_words({"p85_ci95_low": 30.5, "p85_ci95_high": 0.05}) == {"p85 95 %": "30.5 to 0.05"}
-
-
-def test_a_page_is_made_of_every_kind_of_area_and_of_changes(published: Path) -> None:
-    cells = sorted(joint(published, day(0))["h3_cell"].unique())
-    questions: list[dict[str, Any]] = [{"hexagons": ",".join(cells[:2])}, {"by": "area"}, {}]
-    for question in questions:
-        page = answer_page(ask(published, first=str(day(1)), compare=str(day(0)), **question)).decode()
-        assert "Change of mean speed" in page
-        assert page.count("<path") == ask(published, first=str(day(1)), compare=str(day(0)), **question).table.height
-    few = ask(published, by="day")
-    many = pl.concat([few.table.head(1).with_columns(day=pl.lit(str(number))) for number in range(32)])
-    with pytest.raises(HexveilError, match="at most 31 maps, and this answer 32"):
-        answer_page(replace(few, table=many))
 
 
 def test_a_notebook_may_give_lists_and_days(published: Path) -> None:
@@ -673,30 +308,6 @@ def test_a_notebook_may_give_lists_and_days(published: Path) -> None:
     assert said.table.height > 2
     compared = ask(published, first=day(2), last=day(2), compare=[day(0), day(1)], hours=8).table
     assert compared.equals(ask(published, first=str(day(2)), compare=f"{day(0)}:{day(1)}", hours="8").table)
-
-
-@pytest.mark.parametrize("cut", [True, False], ids=["cut at the meridian", "runs on past it"])
-def test_areas_over_the_180th_meridian_have_hexagons_of_both_sides(cut: bool, tmp_path: Path) -> None:
-    """As if longitudes were counted from 0 to 360."""
-    cells = sorted(h3.grid_disk(h3.latlng_to_cell(-16.5, 180.0, 6), 6))
-    whole, line = shapely.box(179.9, -16.7, 180.15, -16.3), shapely.LineString([(179.9999, -16.6), (179.9999, -16.4)])
-    parts = [shapely.box(179.9, -16.7, 180, -16.3), shapely.box(-180, -16.7, -179.85, -16.3)]
-    where = tmp_path / "areas.geojson"
-    shapes = {"area": shapely.MultiPolygon(parts) if cut else whole, "line": line}
-    geopandas.GeoDataFrame({"name": list(shapes)}, geometry=list(shapes.values()), crs=4326).to_file(where)
-    found = read_areas(where, None, 1000.0)
-    names, share = found.shares(cells)
-    rings = [[(degrees % 360, latitude) for degrees, latitude in outline(cell)] for cell in cells]
-    polygons = [shapely.Polygon(ring) for ring in rings]
-    expected = [polygon.intersection(whole).area / polygon.area for polygon in polygons]
-    of_area, of_line = share.toarray()[:, names.index("area")], share.toarray()[:, names.index("line")]
-    assert of_area == pytest.approx(np.array(expected), abs=1e-6)
-    sides = np.array([h3.cell_to_latlng(cell)[1] > 0 for cell in cells])
-    assert of_area[sides].sum() > 5
-    assert of_area[~sides].sum() > 5
-    assert of_line[sides].sum() > 0.1
-    assert of_line[~sides].sum() > 0.1
-    assert found.n_hexagons("area", 6) == pytest.approx(of_area.sum(), rel=0.02)
 
 
 def test_shares_move_with_means_that_were_learned_of_since() -> None:

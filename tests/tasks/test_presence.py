@@ -22,6 +22,7 @@ from tasks.presence import account
 from tasks.presence.backup import back_up_presence
 from tasks.presence.config import PresenceConfig, load_presence
 from tasks.presence.preview import preview_day
+from tasks.presence.release import release_with
 from tasks.presence.states import known_before
 from tasks.presence.verify import verify_presence
 
@@ -54,6 +55,21 @@ def test_a_day_costs_everybody_the_same_whoever_was_there(dataset: tuple[Dataset
         "reports",
         "states",
     }
+
+
+def test_the_report_of_what_was_released_stays(dataset: tuple[Dataset, PresenceConfig]) -> None:
+    files, config = dataset
+    write(files, DATE, some_lines(1, 40))
+    released(config, DATE)
+    reports = config.storage_path / "private" / "reports"
+    report = (reports / f"{DATE}.json").read_bytes()
+    write(files, DATE, some_lines(1, 30))
+    assert preview_day(DATE, config)["report"] == str(reports / f"{DATE}-planned.json")
+    release_with(DATE, config, np.random.default_rng(2).bytes, "more")
+    assert (reports / f"{DATE}.json").read_bytes() == report
+    others = [reports / f"{DATE}-{name}.json" for name in ("planned", "revision-more")]
+    assert [path.exists() for path in others] == [True, True]
+    assert len({report, *(path.read_bytes() for path in others)}) == 2
 
 
 def test_a_day_is_released_once(dataset: tuple[Dataset, PresenceConfig]) -> None:

@@ -165,7 +165,8 @@ def test_a_document_that_is_not_whole_is_refused_in_words_of_nobody(
     with pytest.raises(BadInput) as refused:
         read_day(DATE, config)
     assert str(refused.value) == (
-        f"a file for {DATE} of dataset.files is damaged, or no json in UTF-8; mend or replace it"
+        f"a file for {DATE} of dataset.files is damaged, or no json in UTF-8: mend or replace it; if it is neither, "
+        "storage.memory_limit is too small"
     )
 
 
