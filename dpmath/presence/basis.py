@@ -1,5 +1,6 @@
 """The parts that a surface over hexagons and hours is made of."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,12 +15,15 @@ from dpmath.presence.ball import Sparse
 
 FloatArray = NDArray[np.floating[Any]]
 PARTS = ("city", "hour", "hexagon", "course")
-_REACH_KM = 4.0
 _HARMONICS = (1, 2)
 _SOME = 16
 """Of so many hexagons, at least, it is looked how near the next one is."""
-_SHARE_OF_SMOOTH = {"hexagon": 0.5, "course": 0.4}
-"""How much of a part's variance lies in what hexagons near each other share."""
+REACH_KM = {"near": 4.0, "far": 16.0}
+"""Hexagons go together in two ways, of which one reaches far; how much in each is learned."""
+
+
+WAYS = {part: (part, *(f"{part} {way}" for way in REACH_KM if part in ("hexagon", "course"))) for part in PARTS}
+"""The names of the ways in which the numbers of each part go together; the first is that each is for itself."""
 
 
 @dataclass(frozen=True)
@@ -62,28 +66,45 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Some numbers of a state: n_apart of each of n hexagons, hours or so, in this order.
+
+    Attributes:
+        columns: Their columns.
+        ways: How they go together, by name: correlations of the n, for each of which a prior has a variance.
+        n_apart: So many of each are independent of one another.
+    """
+
+    columns: slice
+    ways: dict[str, FloatArray]
+    n_apart: int = 1
+
+    def alike(self, variance: Mapping[str, float]) -> FloatArray:
+        """Return the covariance of the n, shape (n, n)."""
+        return np.asarray(sum(variance[name] * one for name, one in self.ways.items()))
+
+    def whole(self, alike: FloatArray) -> FloatArray:
+        """Return the matrix of all numbers, shape (n n_apart, n n_apart)."""
+        return np.kron(alike, np.eye(self.n_apart)) if self.n_apart != 1 else alike
+
+    def summed(self, mean: FloatArray, covariance: FloatArray) -> FloatArray:
+        """Return the mean products of the n, added up over what is apart, shape (n, n)."""
+        each = mean.reshape(-1, self.n_apart)
+        among = covariance.reshape(len(each), self.n_apart, len(each), self.n_apart)
+        return np.asarray(each @ each.T + np.einsum("iaja->ij", among))
+
+
+@dataclass(frozen=True)
 class Basis:
     """What a surface is made of: a column for each number of a state.
 
     Attributes:
         matrix: A row for each cell, shape (G, S).
-        part: The columns of each part, by its name.
-        of_part: The covariance of each part's numbers, for a part of variance 1 in a cell, by its name.
+        part: Its parts, by name.
     """
 
     matrix: Sparse
-    part: dict[str, slice]
-    of_part: dict[str, FloatArray]
-
-    def inverse(self, name: str) -> FloatArray:
-        """Return the inverse of the covariance of a part's numbers, for a part of variance 1 in a cell."""
-        if name not in self._inverses:
-            self._inverses[name] = np.linalg.inv(self.of_part[name])
-        return self._inverses[name]
-
-    @cached_property
-    def _inverses(self) -> dict[str, FloatArray]:
-        return {}
+    part: dict[str, Part]
 
     @cached_property
     def entries(self) -> tuple[IntArray, FloatArray]:
@@ -94,28 +115,23 @@ class Basis:
         columns[there], numbers[there] = self.matrix.indices, self.matrix.data
         return columns, numbers
 
-    def covariance(self, variance: dict[str, float]) -> FloatArray:
-        """Return the covariance of all numbers, shape (S, S), from each part's variance in a cell."""
-        return self._whole({name: variance[name] * one for name, one in self.of_part.items()})
+    def covariance(self, variance: Mapping[str, float]) -> FloatArray:
+        """Return the covariance of all numbers, shape (S, S), from the variance of each way of a part in a cell."""
+        return self._all({name: one.alike(variance) for name, one in self.part.items()})
 
-    def precision(self, variance: dict[str, float]) -> FloatArray:
+    def precision(self, variance: Mapping[str, float]) -> FloatArray:
         """Return the inverse of that covariance, shape (S, S)."""
-        return self._whole({name: self.inverse(name) / variance[name] for name in self.part})
+        return self._all({name: np.linalg.inv(one.alike(variance)) for name, one in self.part.items()})
 
-    def log_precision(self, variance: dict[str, float]) -> float:
+    def log_precision(self, variance: Mapping[str, float]) -> float:
         """Return the logarithm of the determinant of that inverse."""
-        sizes = {name: len(one) for name, one in self.of_part.items()}
-        return -sum(self._log_determinants[name] + size * np.log(variance[name]) for name, size in sizes.items())
+        return -sum(one.n_apart * float(np.linalg.slogdet(one.alike(variance))[1]) for one in self.part.values())
 
-    @cached_property
-    def _log_determinants(self) -> dict[str, float]:
-        return {name: float(np.linalg.slogdet(one)[1]) for name, one in self.of_part.items()}
-
-    def _whole(self, blocks: dict[str, FloatArray]) -> FloatArray:
-        """Return a matrix of all numbers, shape (S, S), from the block of each part; those of two parts are 0."""
+    def _all(self, alike: Mapping[str, FloatArray]) -> FloatArray:
+        """Return a matrix of all numbers, shape (S, S), from that of each part; those of two parts are 0."""
         found = np.zeros((self.matrix.shape[1],) * 2)
-        for name, columns in self.part.items():
-            found[columns, columns] = blocks[name]
+        for name, part in self.part.items():
+            found[part.columns, part.columns] = part.whole(alike[name])
         return found
 
 
@@ -127,32 +143,24 @@ def basis_of(grid: Grid) -> Basis:
     """
     n_hexagons, n_slots = len(grid.position), grid.n_slots
     distance = np.sqrt(((grid.position[:, None] - grid.position[None]) ** 2).sum(axis=2))
-    near = np.exp(-distance / _REACH_KM)
     angle = 2 * np.pi * np.arange(n_slots) / n_slots
     waves = [wave(k * angle) for k in _HARMONICS if 2 * k < n_slots for wave in (np.cos, np.sin)]
     course = np.array(waves).reshape(-1, n_slots).T / np.sqrt(max(len(waves) / 2, 1))
     hours = np.abs(np.subtract.outer(np.arange(n_slots), np.arange(n_slots)))
     hours = np.minimum(hours, n_slots - hours)
     each = csr_array(np.eye(n_hexagons))
-    columns: dict[str, Sparse] = {
+    matrices: dict[str, Sparse] = {
         "city": csr_array(np.ones((grid.n_cells, 1))),
         "hour": csr_array(kron(np.ones((n_hexagons, 1)), np.eye(n_slots))),
         "hexagon": csr_array(kron(each, np.ones((n_slots, 1)))),
         "course": csr_array(kron(each, course)),
     }
-
-    def of_hexagons(name: str) -> FloatArray:
-        share = _SHARE_OF_SMOOTH[name]
-        return share * near + (1 - share) * np.eye(n_hexagons)
-
-    of_part = {
-        "city": np.ones((1, 1)),
-        "hour": 0.7 * np.exp(-hours / 2.0) + 0.3 * np.eye(n_slots),
-        "hexagon": of_hexagons("hexagon"),
-        "course": np.kron(of_hexagons("course"), np.eye(course.shape[1])),
-    }
+    of_hexagons = [np.eye(n_hexagons), *(np.exp(-distance / reach) for reach in REACH_KM.values())]
+    alike = {"city": [np.ones((1, 1))], "hour": [0.7 * np.exp(-hours / 2.0) + 0.3 * np.eye(n_slots)]}
     part, begin = {}, 0
     for name in PARTS:
-        part[name] = slice(begin, begin + columns[name].shape[1])
-        begin += columns[name].shape[1]
-    return Basis(csr_array(hstack([columns[name] for name in PARTS], format="csr")), part, of_part)
+        end = begin + matrices[name].shape[1]
+        ways = dict(zip(WAYS[name], alike.get(name, of_hexagons), strict=True))
+        part[name] = Part(slice(begin, end), ways, course.shape[1] if name == "course" else 1)
+        begin = end
+    return Basis(csr_array(hstack([matrices[name] for name in PARTS], format="csr")), part)

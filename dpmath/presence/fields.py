@@ -20,7 +20,7 @@ class Prior:
 
     Attributes:
         level: Its mean, in every cell.
-        variance: The variance of each part in a cell, by its name.
+        variance: The variance of each way of a part in a cell, by its name; see ``basis.Part``.
         own: That of what each cell has of its own.
     """
 
@@ -49,7 +49,7 @@ class Prior:
     def mean(self, basis: Basis) -> FloatArray:
         """Return the mean of the state's numbers, shape (S,)."""
         found = np.zeros(basis.matrix.shape[1])
-        found[basis.part["city"]] = self.level
+        found[basis.part["city"].columns] = self.level
         return found
 
 
@@ -110,7 +110,7 @@ class Field:
         """Return the surface with all cells higher by a number that is known but for a variance."""
         if not off:
             return self
-        city = np.arange(self.mean.size) == basis.part["city"].start
+        city = np.arange(self.mean.size) == basis.part["city"].columns.start
         unsure = self.covariance + variance * np.outer(city, city)
         return replace(self, mean=self.mean + off * city, covariance=unsure)
 

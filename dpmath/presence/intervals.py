@@ -42,19 +42,19 @@ def harmonic(number: Number) -> FloatArray:
 
 
 def limits(number: Number, share: float) -> tuple[FloatArray, FloatArray]:
-    """Return between which numbers, at least 0, a count lies with a probability: those of a gamma distribution.
+    """Return between which numbers, at least 0, a count lies with a probability: it is a gamma number, rounded.
 
     Args:
         number: A count of each cell.
         share: The probability, above 0 and below 1.
 
     Returns:
-        The lower limits, rounded down, and the upper ones, rounded up, shapes (G,).
+        The lower limits and the upper ones, whole numbers, shapes (G,).
 
     Source:
         HV-E24.
     """
-    return _quantile(number, (1 - share) / 2, -1), _quantile(number, (1 + share) / 2, 1)
+    return np.rint(_at(number, (1 - share) / 2)), np.rint(_at(number, (1 + share) / 2))
 
 
 def at_least(number: Number, least: int, share: float = 0.9) -> np.ndarray:
@@ -63,12 +63,7 @@ def at_least(number: Number, least: int, share: float = 0.9) -> np.ndarray:
     Source:
         HV-E24.
     """
-    return _quantile(number, 1 - share, -1) >= least
-
-
-def _quantile(number: Number, probability: float, side: int) -> FloatArray:
-    found = _at(number, probability)
-    return np.floor(found) if side < 0 else np.ceil(found)
+    return _at(number, 1 - share) >= least
 
 
 def _at(number: Number, probability: float) -> FloatArray:

@@ -9,24 +9,18 @@ from dpmath.core import _check
 from dpmath.core.accounting import LOSS_UNITS, ExactIntArray
 from dpmath.presence.basis import Basis, Grid, basis_of
 from dpmath.presence.counts import half_variance
-from dpmath.presence.fields import Field, Prior, paced
+from dpmath.presence.fields import Field, paced
 from dpmath.presence.intervals import Number
 from dpmath.presence.kinds import N_KINDS, WEEKDAY, OfKind, apart_of, taken_apart, together
 from dpmath.presence.lengths import Lengths
-from dpmath.presence.priors import likelier, taken_as
+from dpmath.presence.priors import RECORDS, USERS, VALUES, likelier, taken_as
 from dpmath.presence.questions import Totals
 from dpmath.presence.residuals import Residuals
 
-MODEL = 8
+MODEL = 9
 """Number of the model. Raise it whenever an estimate from the same questions and answers changes: releases of another
 are not learned from, and are not made again."""
 SURFACES = ("users", "records", "values")
-USERS = Prior(0.0, {"city": 4.0, "hour": 0.5, "hexagon": 2.4, "course": 0.4}, 0.05)
-"""Variances of the logarithm of expected users, before anything is seen."""
-RECORDS = Prior(0.0, {"city": 0.1, "hour": 0.02, "hexagon": 0.03, "course": 0.01}, 0.01)
-"""Those of records a user, over the square of their mean."""
-VALUES = Prior(0.0, {"city": 0.3, "hour": 0.15, "hexagon": 0.55, "course": 0.2}, 0.07)
-"""Those of values, over the variance of the map."""
 VALUES_OF_DAY = 0.04
 """That of a day's own part of a value, over the variance of the map."""
 _OF_USER, _OF_RECORD = 0.35, 1.5
@@ -279,7 +273,7 @@ def first_state(known: Known, asked: Asked) -> State:
     fields = {name: prior.field(asked.basis) for name, prior in levels.items()}
     return State(
         **fields,
-        overdispersion=0.03,
+        overdispersion=0.01,
         mean_cells=0.0,
         mean_records=mean,
         records_variance=variance,

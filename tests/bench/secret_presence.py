@@ -19,6 +19,7 @@ import polars as pl
 from dpmath.core.currency import Concentrated
 from dpmath.estimate.areas import HALF_WIDTH
 from dpmath.presence.basis import FloatArray, Grid
+from dpmath.presence.intervals import Number, limits
 from dpmath.presence.programme import asked_for_real, programme
 from dpmath.presence.state import asked_of
 from dpmath.presence.user_cells import UserCells, capped
@@ -139,7 +140,7 @@ def measure_presence(cities: Sequence[City], epsilons: Sequence[float], n_draws:
                     "means": truth.skill(found.mean.mean),
                     "means_hold": truth.held(found.mean.mean, found.mean.variance),
                     "n_users": _explained(found.n_users.mean, truth.users),
-                    "n_users_hold": _held(found.n_users.mean, found.n_users.variance, truth.users),
+                    "n_users_hold": _held(found.n_users, truth.users),
                     "n_records": _explained(found.n_records.mean, truth.records),
                     "bounded_sums": bounded_sums(day, truth, loss) if number == 1 else None,
                 }
@@ -181,9 +182,9 @@ def _explained(found: FloatArray, true: FloatArray) -> float:
     return 1 - float(((found - true) ** 2).sum() / ((true - true.mean()) ** 2).sum())
 
 
-def _held(found: FloatArray, variance: FloatArray, true: FloatArray) -> float:
-    there, far = true > 0, HALF_WIDTH * np.sqrt(variance)
-    return float(((true >= np.floor(found - far)) & (true <= np.ceil(found + far)))[there].mean())
+def _held(found: Number, true: FloatArray) -> float:
+    low, high = limits(found, 0.95)
+    return float(((low <= true) & (true <= high))[true > 0].mean())
 
 
 def bounded_sums(day: UserCells, truth: Truth, loss: int) -> float:

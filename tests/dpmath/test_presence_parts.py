@@ -1,5 +1,6 @@
 """The parts of the estimate where presence is secret, each against an oracle: surfaces, numbers, weights, lengths."""
 
+import itertools
 from dataclasses import replace
 from decimal import Decimal
 
@@ -11,15 +12,15 @@ from secret_city import a_city, a_prior, small
 
 from dpmath.core.currency import Concentrated
 from dpmath.presence.amounts import Told, first_means_of, likeliest_means, of_likely_size
-from dpmath.presence.basis import Basis, Grid, basis_of
+from dpmath.presence.basis import WAYS, Basis, Grid, basis_of
 from dpmath.presence.counts import KeptOfCells, users_of, with_total
 from dpmath.presence.errors import Off, errors_of, loadings_of
 from dpmath.presence.estimate import Estimate
-from dpmath.presence.fields import Field, Prior, Seen, learned, of_rows, paced
+from dpmath.presence.fields import Field, Seen, learned, of_rows, paced
 from dpmath.presence.intervals import Number, at_least, limits
 from dpmath.presence.loadings import Wanted
 from dpmath.presence.numbers import OfCells, OfSums, directions, left_over
-from dpmath.presence.priors import likelier, taken_as
+from dpmath.presence.priors import likelier, prior_of, taken_as
 from dpmath.presence.programme import asked_for_real, programme
 from dpmath.presence.state import asked_of
 from dpmath.presence.tilted import tilted
@@ -61,8 +62,9 @@ def test_a_surface_is_learned_as_a_dense_gaussian_posterior_says() -> None:
 @pytest.mark.theorem("HV-E20")
 def test_each_part_has_its_variance_in_every_cell_and_none_is_left_out() -> None:
     _, basis = small()
-    for name in basis.part:
-        alone = basis.covariance({one: float(one == name) for one in basis.part})
+    ways = list(itertools.chain(*WAYS.values()))
+    for name in ways:
+        alone = basis.covariance({one: float(one == name) for one in ways})
         assert np.allclose(of_rows(basis, alone), 1.0)
     assert asked_of(Grid(CITY.position, N_SLOTS), CAP, 10, 1).grid.n_cells == 37 * 24
 
@@ -86,7 +88,7 @@ def test_a_day_later_less_is_known_the_less_the_faster_a_surface_moves_and_never
 def test_another_prior_gives_what_would_have_been_learned_from_it() -> None:
     grid, basis = small()
     rng, n = np.random.default_rng(3), grid.n_cells
-    others = Prior(1.0, {"city": 2.0, "hour": 1.5, "hexagon": 0.2, "course": 0.9}, 1.0)
+    others = replace(prior_of(2.0, 1.5, (0.1, 0.05, 0.05), (0.2, 0.3, 0.4), 1.0), level=1.0)
     seen = Seen(rng.normal(size=n), rng.normal(size=n), rng.uniform(0.2, 2, n))
     at_once, turned = (
         learned(others.field(basis), basis, seen).field,
@@ -101,23 +103,30 @@ def test_another_prior_gives_what_would_have_been_learned_from_it() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.theorem("HV-E26")
-def test_a_surface_becomes_as_variable_as_it_is_and_what_is_seen_likelier_at_each_step() -> None:
-    """Of a city of 61 hexagons, whose variances are four times and a tenth of what was supposed; from fixed seeds."""
+@pytest.mark.parametrize("hexagon", [(1.8, 0.1, 0.1), (0.1, 0.5, 1.4)], ids=["each for itself", "together"])
+def test_a_surface_becomes_as_variable_as_it_is_and_what_is_seen_likelier_at_each_step(
+    hexagon: tuple[float, float, float],
+) -> None:
+    """Of a city of 61 hexagons, whose variances are some times and a tenth of what was supposed; from fixed seeds."""
     grid = Grid(a_city(100, n_rings=4, seed=1).position, 24)
     basis, rng = basis_of(grid), np.random.default_rng(1)
-    supposed = Prior(0.0, {"city": 1.0, "hour": 0.5, "hexagon": 0.5, "course": 1.0}, 0.1)
-    real = basis.covariance({"city": 1.0, "hour": 0.5, "hexagon": 2.0, "course": 0.1})
+    supposed = prior_of(1.0, 0.5, (0.25, 0.15, 0.1), (0.4, 0.3, 0.3), 0.1)
+    real = basis.covariance(prior_of(1.0, 0.5, hexagon, (0.04, 0.03, 0.03), 0.1).variance)
     level = basis.matrix @ (np.linalg.cholesky(real + 1e-9 * np.eye(len(real))) @ rng.normal(size=len(real)))
     noise = np.ones(grid.n_cells)
     seen, field, likelihoods = Seen(noise, level + rng.normal(size=level.size), noise), supposed.field(basis), []
-    for _ in range(8):
+    for _ in range(30):
         found = learned(field, basis, seen)
         likelihoods.append(found.log_likelihood)
         field = likelier(found.field, basis).field(basis)
     assert likelihoods == sorted(likelihoods)
-    assert 1.2 < field.prior.variance["hexagon"] < 3.0
-    assert field.prior.variance["course"] < 0.25
-    assert likelier(supposed.field(basis), basis).variance["course"] == pytest.approx(1.0)
+    found = field.prior.variance
+    together = found["hexagon near"] + found["hexagon far"]
+    assert 0.5 < found["hexagon"] + together < 4.0, "far ones have a mean, which is the city's"
+    assert (found["hexagon"] > 2 * together) == (hexagon[0] > 1), "what is alone and what goes together is told apart"
+    assert (together > 2 * found["hexagon"]) == (hexagon[0] < 1)
+    assert found["course"] + found["course near"] + found["course far"] < 0.25
+    assert likelier(supposed.field(basis), basis).variance == pytest.approx(supposed.variance)
 
 
 @pytest.mark.theorem("HV-E22")
@@ -149,7 +158,7 @@ def test_totals_of_many_small_cells_are_not_off_where_the_most_likely_levels_are
     """Numbers of users below the noise in most cells; cities are drawn from fixed seeds."""
     grid = Grid(a_city(100, n_rings=4, seed=1).position, 24)
     basis, shares = basis_of(grid), []
-    prior = Prior(np.log(12), {"city": 0.05, "hour": 0.3, "hexagon": 0.8, "course": 0.3}, 0.05)
+    prior = replace(prior_of(0.05, 0.3, (0.4, 0.2, 0.2), (0.2, 0.05, 0.05), 0.05), level=np.log(12))
     root = np.linalg.cholesky(basis.covariance(prior.variance) + 1e-9 * np.eye(basis.matrix.shape[1]))
     for seed in range(6):
         rng = np.random.default_rng(seed)

@@ -1,9 +1,12 @@
 """Small cities and surfaces for days of users whose presence is secret."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpmath.presence.basis import Basis, Grid, basis_of
 from dpmath.presence.fields import Prior
+from dpmath.presence.priors import prior_of
 from tasks.records.synthetic_people import City, city_at
 
 
@@ -24,4 +27,4 @@ def small() -> tuple[Grid, Basis]:
 
 def a_prior(level: float = 0.0) -> Prior:
     """Return what a surface is taken to be before anything is seen of it."""
-    return Prior(level, {"city": 2.0, "hour": 0.5, "hexagon": 1.5, "course": 0.7}, 1.0)
+    return replace(prior_of(2.0, 0.5, (0.5, 0.6, 0.4), (0.3, 0.25, 0.15), 1.0), level=level)

@@ -82,7 +82,7 @@ def test_files_that_are_no_areas_are_refused(published: Path, tmp_path: Path) ->
 def test_areas_without_outline_and_of_one_name_are_said(published: Path, tmp_path: Path) -> None:
     path = districts(sorted(joint(published, day(0))["h3_cell"].unique()), tmp_path / "areas.geojson")
     document = json.loads(path.read_text())
-    first, second = document["features"]
+    first, second, _ = document["features"]
     nowhere = {"type": "Feature", "properties": {"code": 3, "name": "Nowhere"}, "geometry": None}
     second["properties"]["name"] = first["properties"]["name"] = "Both"
     path.write_text(json.dumps(document | {"features": [first, second, nowhere]}))
