@@ -129,7 +129,10 @@ def users_of(
 
 
 def with_total(users: Users, kept: KeptOfCells, total: float, noise: float, basis: Basis) -> Users:
-    """Return users in each cell, if what the ball kept of all of them is unsure, after a look at their total.
+    """Return users in each cell, with what all are off by alike, after a look at their total.
+
+    It is unsure what the ball kept of all of them, and how levels that are not known are distributed: where many cells
+    have nobody, means of lognormal levels are all too high, the more the less is known.
 
     Args:
         users: The day's users.
@@ -141,14 +144,17 @@ def with_total(users: Users, kept: KeptOfCells, total: float, noise: float, basi
     Source:
         HV-E22.
     """
-    pull = basis.matrix.T @ users.off.surface
-    rest = float(pull @ users.off.covariance @ pull + users.off.alone.sum()) + noise
-    much = kept.unsure * float(users.mean.sum())
-    left = 1 / (1 + much**2 / rest)
-    moved = kept.unsure * left * much / rest * (total - float(users.mean.sum()))
-    common = np.column_stack([np.full_like(users.mean, kept.unsure * np.sqrt(left)), kept.uneven]) * users.mean[:, None]
+    moves = basis.matrix.T @ users.off.surface
+    rest = float(moves @ users.off.covariance @ moves + users.off.alone.sum()) + noise
+    supposed = np.minimum(users.field.variance(basis), _MOST_VARIANCE)
+    off_alike = users.mean[:, None] * np.column_stack([np.full_like(supposed, kept.unsure), supposed, kept.uneven])
+    pull = off_alike.sum(axis=0)
+    gain = pull / (pull @ pull + rest)
+    moved = off_alike @ gain * (total - float(users.mean.sum()))
+    common = off_alike @ np.linalg.cholesky(np.eye(pull.size) - np.outer(gain, pull))
     off = replace(users.off, common=common, of_hexagon=_UNEVEN * (1 - kept.share) * users.mean)
-    return replace(users, mean=users.mean * max(1 + moved, _LEAST_SHARE), variance=off.variance(basis), off=off)
+    mean = np.maximum(users.mean + moved, _LEAST_SHARE * users.mean)
+    return replace(users, mean=mean, variance=off.variance(basis), off=off)
 
 
 def _by_moments(

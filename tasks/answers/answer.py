@@ -4,6 +4,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -177,16 +178,19 @@ def _title(published: Published, asked: list[dt.date], question: Question, compa
 def _said(published: Published, dates: list[dt.date], question: Question) -> Iterator[Said]:
     """Yield what each day says of its cells."""
     stated = published.manifests(dates)
-    chains = chains_of(stated)
-    if question.above is None:
-        of_users = question.of == "n_users"
-        of, tables = (users_of, published.days(dates, JOINT_USERS)) if of_users else (means_of, published.means(dates))
-        for joint, chain, one in zip(tables, chains, stated, strict=True):
-            yield with_link(of(joint), chain, one)
-        return
-    of_means, of_shares = published.means(dates), published.days(dates, JOINT_SHARES)
-    for joint, shares, chain, one in zip(of_means, of_shares, chains, stated, strict=True):
-        yield with_link(shares_of(joint, shares, float(question.above)), chain, one)
+    for said, chain, one in zip(_numbers(published, dates, question), chains_of(stated), stated, strict=True):
+        yield with_link(said, chain, one)
+
+
+def _numbers(published: Published, dates: list[dt.date], question: Question) -> Iterator[Said]:
+    """Return the means, shares or numbers of users of each day."""
+    if question.of == "n_users":
+        return map(users_of, published.days(dates, JOINT_USERS))
+    if question.above is not None:
+        of_limit = partial(shares_of, limit=float(question.above))
+        return map(of_limit, published.means(dates), published.days(dates, JOINT_SHARES))
+    of_users = [published.days(dates, JOINT_USERS)] if published.has(JOINT_USERS) else []
+    return map(means_of, published.means(dates), *of_users)
 
 
 def _check_has_shares(published: Published) -> None:

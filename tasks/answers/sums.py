@@ -20,12 +20,12 @@ from tasks.account.presence_release import PRESENCE
 from tasks.answers.places import Areas
 from tasks.base.errors import HexveilError
 from tasks.output_formats.hindsight import MOVED
-from tasks.output_formats.joint import AGAIN, factors_of
+from tasks.output_formats.joint import AGAIN, factors_of, records_off
 
 Label = tuple[str, int | None]
 """An area, and an hour if hours are answered apart."""
 _SCREENED = frozenset(("screen", "typical", "spread"))
-"""What may be said anew of a value, which is the same quantity still."""
+"""What may be said anew of the same value."""
 _NO_SHARE = 1e-9
 """A share of 0 or 1 counts as if it were so far from it."""
 
@@ -39,26 +39,28 @@ class Said:
         number: The cell's mean, share or number of users, shape (G,).
         day: How the errors of these go together.
         lasting: Their covariance with the errors of the same cells on any day before.
+        records: How errors of the numbers of records go together; None if these are exact.
         are_users: Whether they are numbers of users, which add up, and no means.
         are_shares: Whether they are shares of the records, from 0 to 1.
         chain: Which chain the day's estimate is of: those of different chains learned nothing from each other.
-        again: By what ``lasting`` is larger if users come again and differ from others as they did before; None if the
-            table does not say: the day's manifest does.
+        again: By what ``lasting`` is larger if users come again as they were; None if the day's manifest says it.
     """
 
     cells: pl.DataFrame
     number: FloatArray
     day: Factors
     lasting: Factors
+    records: Factors | None = None
     are_users: bool = False
     are_shares: bool = False
     chain: int = 0
     again: float | None = None
 
 
-def means_of(joint: pl.DataFrame) -> Said:
-    """Return the means that a day's joint table says."""
-    return Said(joint, joint["cell_mean"].to_numpy(), *factors_of(joint), again=_again(joint))
+def means_of(joint: pl.DataFrame, users: pl.DataFrame | None = None) -> Said:
+    """Return the means that a day's joint table says; where numbers of records are noisy, that of users says how."""
+    records = None if users is None else records_off(joint, users)
+    return Said(joint, joint["cell_mean"].to_numpy(), *factors_of(joint), records, again=_again(joint))
 
 
 def _again(joint: pl.DataFrame) -> float | None:
@@ -73,7 +75,7 @@ def users_of(joint: pl.DataFrame) -> Said:
 def shares_of(joint: pl.DataFrame, shares: pl.DataFrame, limit: float) -> Said:
     """Return the shares above a limit that a day's tables say: their errors are those of the means, and their own.
 
-    Where the means were learned of since, shares move with them.
+    Where means were learned of since, shares move with them.
 
     Raises:
         HexveilError: The day has no shares above it.
@@ -163,7 +165,7 @@ class Reader:
             total = weights.sum(axis=0)
             used = np.flatnonzero(total)
             shares = csr_array(weights @ diags_array(1 / np.where(total > 0, total, 1.0)))[:, used]
-            unsure = _of_weights(table, inside[:, used], total[used], shares.T @ number)
+            unsure = _of_weights(said, inside[:, used], total[used], shares.T @ number)
         numbers = (
             total[used],
             shares.T @ number,
@@ -172,9 +174,8 @@ class Reader:
             inside.sum(axis=0)[used],
             np.bincount(where[1], minlength=len(labels))[used],
         )
-        rows = zip(used, zip(*numbers, strict=True), strict=True)
         link = {"chain": said.chain, "again": 1.0 if said.again is None else said.again, "is_share": said.are_shares}
-        return {labels[place]: Sums(*row, **link) for place, row in rows}
+        return {labels[at]: Sums(*row, **link) for at, row in zip(used, zip(*numbers, strict=True), strict=True)}
 
     def n_seen(self) -> Counter[int]:
         """Return how many hexagons of each resolution have records, so far."""
@@ -189,14 +190,13 @@ class Reader:
         return hours, np.array([number.get(hour, -1) for hour in of_slot])[begins.indices.to_numpy()]
 
 
-def _of_weights(table: pl.DataFrame, inside: csr_array, total: FloatArray, mean: FloatArray) -> FloatArray | float:
+def _of_weights(said: Said, inside: csr_array, total: FloatArray, mean: FloatArray) -> FloatArray | float:
     """Return what noise in the numbers of records adds to the variance of means over them; 0 if they are exact."""
-    if "n_records_sd" not in table.columns:
+    if said.records is None:
         return 0.0
-    unsure = csr_array(diags_array(table["n_records_sd"].to_numpy() ** 2) @ inside**2)
-    number = table["cell_mean"].to_numpy()
-    squares = unsure.T @ number**2 - 2 * mean * (unsure.T @ number) + mean**2 * unsure.sum(axis=0)
-    return np.asarray(np.maximum(squares, 0.0) / total**2)
+    row, area, part = entries(inside)
+    far = part * (said.number[row] - mean[area]) / total[area]
+    return said.records.variances(csr_array((far, (row, area)), shape=inside.shape))
 
 
 def shares_of_days(days: Sequence[Sums], which: Sequence[bool] | bool = True) -> FloatArray:
@@ -210,8 +210,8 @@ def together(days: Sequence[Sums], share: FloatArray) -> tuple[float, float]:
 
     How much of what a user has in all its cells comes again is not known. So days that are added count as if
     all of it did, also if they learned nothing from each other, and days that are compared as if nothing did.
-    Shares above a limit that are compared go together as those of one sample above two points do: little, if nearly
-    all records are above it on one day, and few on the other.
+    Shares above a limit that are compared go together as those of one sample above two points: little, if nearly all
+    records are above it on one day, and few on the other.
 
     Args:
         days: What each day says, in the order of the days.

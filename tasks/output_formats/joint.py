@@ -1,6 +1,7 @@
 """The table that says how the errors of cells go together: from it follows the error of any area and period."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ from dpmath.core.occupancy import IntArray
 from dpmath.joint.factors import Factors
 from dpmath.joint.loadings import Loadings
 from dpmath.joint.products import FloatArray
+from tasks.base.errors import HexveilError
 
 JOINT = "joint.parquet"
 JOINT_USERS = "joint_users.parquet"
@@ -26,6 +28,7 @@ _ROUNDED = 1.1e-3
 _BITS = 12
 """Of each loading's fraction that are kept: with more, the file would be larger, and no answer another."""
 _AT_ONCE = 512
+_LEAST_USERS = 1e-3
 _LOADINGS = ("common", "against", "of_hexagon", "of_slot")
 
 
@@ -54,16 +57,40 @@ def joint_frame(
     )
 
 
-def stated_day(table: pl.DataFrame) -> dict[str, str]:
-    """Return what the ledger states of a day: its mean, how unsure that is, and how far cells are from it."""
+def records_off(table: pl.DataFrame, users: pl.DataFrame) -> Factors:
+    """Return how errors of noisy numbers of records go together: as those of users do, and what is each cell's own.
+
+    Args:
+        table: The joint table of means, with ``n_records_sd``.
+        users: That of users of the same day, with the same cells.
+
+    Raises:
+        HexveilError: The cells are others.
+    """
+    keys = ["h3_cell", "slot_start"]
+    if not table.select(keys).equals(users.select(keys)):
+        raise HexveilError(f"{JOINT} and {JOINT_USERS} of a day have other cells; copy the folder again")
+    of_users, _ = factors_of(users)
+    each = table["n_records"].to_numpy() / np.maximum(users["n_users"].to_numpy(), _LEAST_USERS)
+    by_users = of_users.scaled(each)
+    own = np.maximum(table["n_records_sd"].to_numpy() ** 2 - by_users.diagonal, 0.0)
+    return replace(by_users, alone=by_users.alone + own)
+
+
+def stated_day(table: pl.DataFrame, off: Factors | None = None) -> dict[str, str]:
+    """Return what the ledger states of a day: its mean, how unsure that is, and how far cells are from it.
+
+    Args:
+        table: The joint table.
+        off: How errors of numbers of records go together; None if these are exact.
+    """
     share = table["n_records"].to_numpy() / table["n_records"].sum()
     day, _ = factors_of(table)
     number = table["cell_mean"].to_numpy()
     mean = float(share @ number)
     variance = float(day.variances(share[:, None])[0])
-    if "n_records_sd" in table.columns:
-        unsure = table["n_records_sd"].to_numpy() / table["n_records"].sum() * (number - mean)
-        variance += float(unsure @ unsure)
+    if off is not None:
+        variance += float(off.variances(((number - mean) / table["n_records"].sum())[:, None])[0])
     spread = round(float(np.sqrt(share @ (number - mean) ** 2)), 9)  # cells that are alike differ by rounding
     return {"mean": f"{mean:.6g}", "mean_sd": f"{np.sqrt(variance):.3g}", "spread": f"{spread:.3g}"}
 

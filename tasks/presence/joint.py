@@ -11,7 +11,15 @@ from dpmath.presence.errors import Off, loadings_of
 from dpmath.presence.estimate import Estimate
 from tasks.account.entry import Stated
 from tasks.account.said_first import WHOLE_DAY
-from tasks.output_formats.joint import JOINT, JOINT_USERS, joint_frame, says_another, stated_day, stated_error
+from tasks.output_formats.joint import (
+    JOINT,
+    JOINT_USERS,
+    joint_frame,
+    records_off,
+    says_another,
+    stated_day,
+    stated_error,
+)
 from tasks.presence.config import PresenceConfig
 from tasks.presence.states import asked
 from tasks.presence.table import in_unit, places
@@ -73,7 +81,9 @@ def described_error(joint: Joint) -> Stated:
 
 def described_day(tables: dict[str, pl.DataFrame]) -> Stated:
     """Return what the ledger states of the whole day: the mean over all its records, if there is one."""
-    return {WHOLE_DAY: stated_day(tables[JOINT])} if JOINT in tables else {}
+    if JOINT not in tables:
+        return {}
+    return {WHOLE_DAY: stated_day(tables[JOINT], records_off(tables[JOINT], tables[JOINT_USERS]))}
 
 
 def says_something_else(expected: pl.DataFrame, found: pl.DataFrame, config: PresenceConfig, tolerance: float) -> bool:

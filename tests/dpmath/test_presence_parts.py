@@ -193,21 +193,29 @@ def test_a_crowd_in_one_cell_is_found_and_the_rest_of_the_city_stays(crowd: int,
 
 
 @pytest.mark.theorem("HV-E22")
-def test_a_total_moves_users_by_what_their_share_is_unsure_of() -> None:
+def test_a_total_moves_users_by_what_all_are_off_by_alike_as_a_dense_posterior_says() -> None:
     grid, basis = small()
-    numbers = OfCells(np.full(grid.n_cells, 50.0), np.ones(grid.n_cells))
-    users = users_of([a_prior(4.0).field(basis)], basis, numbers, 0.03)
-    total = float(users.mean.sum())
-
-    def kept(unsure: float) -> KeptOfCells:
-        return KeptOfCells(np.full(grid.n_cells, 0.9), unsure, np.zeros((grid.n_cells, 0)))
-
-    sure, unsure = (with_total(users, kept(one), 1.1 * total, 1.0, basis) for one in (1e-9, 0.5))
-    assert sure.mean.sum() == pytest.approx(total)
-    assert unsure.mean.sum() == pytest.approx(1.1 * total, rel=0.01)
-    lost = with_total(users, kept(0.5), 1.1 * total, 1e12, basis)
-    assert np.all(lost.variance > 5 * unsure.variance)
-    assert np.all(sure.variance > users.variance), "hexagons lose unlike shares"
+    rng, n = np.random.default_rng(5), grid.n_cells
+    numbers = OfCells(rng.uniform(0, 50, n), rng.uniform(1, 400, n))
+    users = users_of([a_prior(3.0).field(basis)], basis, numbers, 0.03)
+    uneven, total, noise = rng.normal(size=(n, 2)) / 20, 1.1 * float(users.mean.sum()), 900.0
+    kept = KeptOfCells(np.full(n, 0.9), 0.1, uneven)
+    found = with_total(users, kept, total, noise, basis)
+    level = np.minimum(users.field.variance(basis), 1.0)
+    alike = users.mean[:, None] * np.column_stack([np.full(n, 0.1), level, uneven])
+    dense = users.off.surface[:, None] * basis.matrix.toarray()
+    rest = float((dense @ users.off.covariance @ dense.T).sum() + users.off.alone.sum()) + noise
+    pull = alike.sum(axis=0)
+    left = np.linalg.inv(np.eye(4) + np.outer(pull, pull) / rest)
+    moved = alike @ left @ pull / rest * (total - users.mean.sum())
+    assert np.allclose(found.mean, np.maximum(users.mean + moved, 0.1 * users.mean))
+    assert np.allclose(found.off.common @ found.off.common.T, alike @ left @ alike.T)
+    assert abs(found.mean.sum() - total) < abs(users.mean.sum() - total)
+    part = moved / users.mean
+    assert np.corrcoef(part, level)[0, 1] > 0.5, "what is known least moves most"
+    lost = with_total(users, kept, total, 1e12, basis)
+    assert np.allclose(lost.mean, users.mean)
+    assert np.all(lost.variance > users.variance), "hexagons lose unlike shares"
 
 
 @pytest.mark.theorem("HV-E8")

@@ -134,8 +134,8 @@ def of_private_day(patch: Patch, leak: Leak) -> None:
     """Have something done with what users brought as soon as it is read."""
     real = release.read_day
 
-    def read_day(date: Any, config: Any) -> UserCells:
-        day = real(date, config)
+    def read_day(date: Any, config: Any, *read_for: Any) -> UserCells:
+        day = real(date, config, *read_for)
         leak(day, config)
         return day
 

@@ -88,9 +88,18 @@ def test_means_of_an_area_are_weighted_by_noisy_records_whose_noise_counts(days:
     (row,) = ask(published, last=str(DATE)).table.to_dicts()
     records, mean = cells["n_records"].to_numpy(), cells["cell_mean"].to_numpy()
     share = records / records.sum()
-    of_weights = (cells["n_records_sd"].to_numpy() * (mean - share @ mean) / records.sum()) ** 2
+    of_users = table(published, DATE, "joint_users.parquet")
+    each = records / np.maximum(of_users["n_users"].to_numpy(), 1e-3)
+    of_records = each[:, None] * dense(of_users) * each
+    own = np.maximum(cells["n_records_sd"].to_numpy() ** 2 - np.diag(of_records), 0)
+    far = (mean - share @ mean) / records.sum()
+    of_weights = far @ (of_records + np.diag(own)) @ far
+    apart = far**2 @ cells["n_records_sd"].to_numpy() ** 2
+    assert abs(of_weights / apart - 1) > 0.02, "errors of numbers of records go together"
     assert row["mean"] == pytest.approx(share @ mean)
-    assert row["mean_sd"] == pytest.approx(np.sqrt(share @ dense(cells) @ share + of_weights.sum()), rel=1e-4)
+    assert row["mean_sd"] == pytest.approx(np.sqrt(share @ dense(cells) @ share + of_weights), rel=1e-4)
+    (stated,) = [json.loads((published / f"date={DATE}" / "manifest.json").read_text())["whole_day"]]
+    assert float(stated["mean_sd"]) == pytest.approx(row["mean_sd"], rel=0.01), "as the manifest says"
     assert row["n_records"] == pytest.approx(records.sum())
     changed = ask(published, first=str(DAYS[2]), compare=f"{DAYS[0]}:{DAYS[1]}", by="area").table
     assert {"change_sd", "p_value", "changed"} <= set(changed.columns)
