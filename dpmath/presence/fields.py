@@ -10,7 +10,9 @@ from scipy.sparse import diags_array
 from dpmath.presence.basis import Basis, FloatArray
 
 _MOVES, _OWN_MOVES = 0.003, 3.0
-"""The share of its prior variance by which a surface is taken to move in a day, and how much faster cells' own does."""
+"""The share of its prior variance by which a surface is taken to move in a day; how much faster cells' own does."""
+_HOUR_MOVES, _MOST_HOUR_MOVES = 30.0, 0.1
+"""How much faster hours do, as jams come and go, but by no more than this share a day, unless all moves so far."""
 _PACES, LEAST_MOVES, MOST_MOVES = (1 / 3, 1.0, 3.0), 0.0003, 0.3
 
 
@@ -116,15 +118,20 @@ class Field:
 
     def a_day_later(self, basis: Basis) -> "Field":
         """Return what is known a day later: all has moved a little, and back towards what it was taken to be like."""
-        moves, moves_own, prior = self.moves, min(_OWN_MOVES * self.moves, 1.0), self.prior
-        known, of_own, middle = 1 - moves, 1 - moves_own, prior.mean(basis)
+        prior, own = self.prior, min(_OWN_MOVES * self.moves, 1.0)
+        moves = dict.fromkeys(basis.part, self.moves)
+        moves["hour"] = max(self.moves, min(_HOUR_MOVES * self.moves, _MOST_HOUR_MOVES))
+        known, middle = np.zeros_like(self.mean), prior.mean(basis)
+        for name, part in basis.part.items():
+            known[part.columns] = np.sqrt(1 - moves[name])
+        new = {way: moves[name] * prior.variance[way] for name, part in basis.part.items() for way in part.ways}
         return Field(
-            middle + np.sqrt(known) * (self.mean - middle),
-            known * self.covariance + moves * basis.covariance(prior.variance),
-            np.sqrt(of_own) * self.own,
-            of_own * self.own_variance + moves_own * prior.own,
+            middle + known * (self.mean - middle),
+            known[:, None] * self.covariance * known + basis.covariance(new),
+            np.sqrt(1 - own) * self.own,
+            (1 - own) * self.own_variance + own * prior.own,
             prior,
-            moves,
+            self.moves,
         )
 
 

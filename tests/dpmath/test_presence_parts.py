@@ -78,6 +78,13 @@ def test_a_day_later_less_is_known_the_less_the_faster_a_surface_moves_and_never
     for less, more in ((known, slow), (slow, same), (same, fast), (fast, first)):
         assert np.all(less.variance(basis) < more.variance(basis))
         assert np.all(less.level(basis).mean() > more.level(basis).mean())
+    hour, hexagon = (basis.part[name].columns for name in ("hour", "hexagon"))
+    prior, precise = np.diag(first.covariance), replace(known, covariance=known.covariance / 1e6, moves=0.003)
+    moved = np.diag(precise.a_day_later(basis).covariance) / prior
+    assert moved[hour] == pytest.approx(0.09, rel=0.01), "hours come and go"
+    assert moved[hexagon] == pytest.approx(0.003, rel=0.01)
+    moved = np.diag(replace(precise, moves=0.5).a_day_later(basis).covariance) / prior
+    assert moved[hour] == pytest.approx(0.5, rel=0.01), "no faster than all, if all is nearly new"
     for _ in range(3000):
         fast = fast.a_day_later(basis)
     assert np.allclose(fast.variance(basis), first.variance(basis))
