@@ -149,9 +149,10 @@ def with_total(users: Users, kept: KeptOfCells, total: float, noise: float, basi
     supposed = np.minimum(users.field.variance(basis), _MOST_VARIANCE)
     off_alike = users.mean[:, None] * np.column_stack([np.full_like(supposed, kept.unsure), supposed, kept.uneven])
     pull = off_alike.sum(axis=0)
-    gain = pull / (pull @ pull + rest)
-    moved = off_alike @ gain * (total - float(users.mean.sum()))
-    common = off_alike @ np.linalg.cholesky(np.eye(pull.size) - np.outer(gain, pull))
+    much = float(pull @ pull)
+    moved = off_alike @ pull * (total - float(users.mean.sum())) / (much + rest)
+    told = (1 - math.sqrt(rest / (much + rest))) / max(much, _LEAST_TOLD)
+    common = off_alike @ (np.eye(pull.size) - told * np.outer(pull, pull))  # a root of what is left of their covariance
     off = replace(users.off, common=common, of_hexagon=_UNEVEN * (1 - kept.share) * users.mean)
     mean = np.maximum(users.mean + moved, _LEAST_SHARE * users.mean)
     return replace(users, mean=mean, variance=off.variance(basis), off=off)

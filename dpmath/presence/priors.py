@@ -67,7 +67,7 @@ def likelier(field: Field, basis: Basis) -> Prior:
 
 
 def _further(before: float, after: float, least: float) -> float:
-    return max(before * (after / before) ** _STRIDE, least)
+    return max(before * max(after / before, 0.0) ** _STRIDE, least)
 
 
 def taken_as(field: Field, prior: Prior, basis: Basis) -> Field:

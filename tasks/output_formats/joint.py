@@ -90,7 +90,7 @@ def stated_day(table: pl.DataFrame, off: Factors | None = None) -> dict[str, str
     mean = float(share @ number)
     variance = float(day.variances(share[:, None])[0])
     if off is not None:
-        variance += float(off.variances(((number - mean) / table["n_records"].sum())[:, None])[0])
+        variance += float(off.variances(((number - mean) / table["n_records"].to_numpy().sum())[:, None])[0])
     spread = round(float(np.sqrt(share @ (number - mean) ** 2)), 9)  # cells that are alike differ by rounding
     return {"mean": f"{mean:.6g}", "mean_sd": f"{np.sqrt(variance):.3g}", "spread": f"{spread:.3g}"}
 
