@@ -14,15 +14,16 @@ from dpmath.core.occupancy import IntArray
 from dpmath.presence.ball import Sparse
 
 FloatArray = NDArray[np.floating[Any]]
-PARTS = ("city", "hour", "hexagon", "course")
 _HARMONICS = (1, 2)
 _SOME = 16
 """Of so many hexagons, at least, it is looked how near the next one is."""
-REACH_KM = {"near": 4.0, "far": 16.0}
+_REACH_KM = {"near": 4.0, "far": 16.0}
 """Hexagons go together in two ways, of which one reaches far; how much in each is learned."""
-
-
-WAYS = {part: (part, *(f"{part} {way}" for way in REACH_KM if part in ("hexagon", "course"))) for part in PARTS}
+WAYS = {
+    "city": ("city",),
+    "hour": ("hour",),
+    **{part: (part, *(f"{part} {way}" for way in _REACH_KM)) for part in ("hexagon", "course")},
+}
 """The names of the ways in which the numbers of each part go together; the first is that each is for itself."""
 
 
@@ -155,12 +156,12 @@ def basis_of(grid: Grid) -> Basis:
         "hexagon": csr_array(kron(each, np.ones((n_slots, 1)))),
         "course": csr_array(kron(each, course)),
     }
-    of_hexagons = [np.eye(n_hexagons), *(np.exp(-distance / reach) for reach in REACH_KM.values())]
+    of_hexagons = [np.eye(n_hexagons), *(np.exp(-distance / reach) for reach in _REACH_KM.values())]
     alike = {"city": [np.ones((1, 1))], "hour": [0.7 * np.exp(-hours / 2.0) + 0.3 * np.eye(n_slots)]}
     part, begin = {}, 0
-    for name in PARTS:
+    for name, names in WAYS.items():
         end = begin + matrices[name].shape[1]
-        ways = dict(zip(WAYS[name], alike.get(name, of_hexagons), strict=True))
+        ways = dict(zip(names, alike.get(name, of_hexagons), strict=True))
         part[name] = Part(slice(begin, end), ways, course.shape[1] if name == "course" else 1)
         begin = end
-    return Basis(csr_array(hstack([matrices[name] for name in PARTS], format="csr")), part)
+    return Basis(csr_array(hstack([matrices[name] for name in WAYS], format="csr")), part)

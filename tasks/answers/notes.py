@@ -7,9 +7,7 @@ from tasks.answers.places import Areas, Outlines
 from tasks.answers.published import Published
 from tasks.answers.question import Question
 from tasks.answers.sums import Reader
-from tasks.answers.words import some_of
-
-_MOST_NAMES = 5
+from tasks.answers.words import MOST_NAMES, some_of
 
 
 def about(published: Published, question: Question) -> str:
@@ -32,7 +30,7 @@ def missing_days(
     days = (first + dt.timedelta(days=number) for number in range((last - first).days + 1))
     missing = [str(day) for day in days if day.weekday() in question.weekdays and day not in found]
     if missing:
-        named = f": {', '.join(missing)}" if len(missing) <= _MOST_NAMES else ""
+        named = f": {', '.join(missing)}" if len(missing) <= MOST_NAMES else ""
         there = f"; {published.dates[0]} to {published.dates[-1]} are" if first < published.dates[0] else named
         yield f"{len(missing)} of the days asked about from {first} to {last} are not published{there}."
 

@@ -5,14 +5,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+MOST_NAMES = 5
+"""So many are named in a sentence."""
 _MOST_DIGITS = 12
-_MOST_NAMES = 5
 _LIMIT = re.compile(r"(?<=share_above_)(minus_)?(\d+)(?:_(\d+))?")
 
 
 def some_of(names: Sequence[str]) -> str:
     """Return the first of many names."""
-    return ", ".join(names[:_MOST_NAMES]) + (" and others" if len(names) > _MOST_NAMES else "")
+    return ", ".join(names[:MOST_NAMES]) + (" and others" if len(names) > MOST_NAMES else "")
 
 
 def in_words(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """What releases leave for the days to come, and the questions and noisy answers that it can be made from again."""
 
 import datetime as dt
-import itertools
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 
@@ -9,10 +8,11 @@ import numpy as np
 import polars as pl
 
 from dpmath.core.accounting import ExactIntArray
-from dpmath.presence.basis import WAYS, Grid
+from dpmath.presence.basis import Grid
 from dpmath.presence.fields import Field, Prior
 from dpmath.presence.kinds import N_KINDS, WEEKDAY
 from dpmath.presence.lengths import Lengths
+from dpmath.presence.priors import USERS
 from dpmath.presence.programme import Answered, asked_again, programme
 from dpmath.presence.residuals import Residuals
 from dpmath.presence.state import MODEL, SURFACES, Asked, State, asked_of
@@ -31,7 +31,6 @@ ANSWERS = "answers.parquet"
 """The published file of the noisy answers, from which with the questions all else can be made again."""
 AREA = "area.json"
 """The published file of the hexagons of the public area."""
-_WAYS = tuple(itertools.chain(*WAYS.values()))
 _PARTS = ("mean", "covariance", "own", "own_variance")
 _NUMBERS = ("overdispersion", "mean_cells", "mean_records", "records_variance")
 _SAME = ("grid", "value", "statistics")
@@ -176,12 +175,12 @@ def _unpacked(content: bytes) -> State:
 
 def _prior_numbers(field: Field) -> np.ndarray:
     prior = field.prior
-    return np.array([field.moves, prior.level, prior.own, *(prior.variance[way] for way in _WAYS)])
+    return np.array([field.moves, prior.level, prior.own, *(prior.variance[way] for way in USERS.variance)])
 
 
 def _field(stored: Mapping[str, np.ndarray], name: str) -> Field:
     moves, level, own, *variances = stored[f"{name}.prior"].tolist()
-    prior = Prior(level, dict(zip(_WAYS, variances, strict=True)), own)
+    prior = Prior(level, dict(zip(USERS.variance, variances, strict=True)), own)
     mean, covariance, own, own_variance = (stored[f"{name}.{part}"] for part in _PARTS)
     return Field(mean, covariance, own, own_variance, prior, moves)
 

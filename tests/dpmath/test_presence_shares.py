@@ -1,6 +1,5 @@
 """What the balls keep of users where presence is secret: on the whole, by place, by hour, and of totals."""
 
-import itertools
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -8,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from secret_city import a_city, small
+from secret_city import a_city, a_prior, small
 
 from dpmath.core.currency import Concentrated
 from dpmath.presence.as_asked import Summing
 from dpmath.presence.asking import RADIUS, square_of, totals_of, weights_of_totals
 from dpmath.presence.ball import SHARE_BITS, Ball
-from dpmath.presence.basis import WAYS, Grid
+from dpmath.presence.basis import Grid
 from dpmath.presence.chosen import chosen_of, with_chosen
 from dpmath.presence.counts import KeptOfCells, Users
 from dpmath.presence.errors import Off, errors_of
@@ -226,7 +225,7 @@ RECORDS_HERE, VALUE_HERE = 9, 50
 
 def surface_at(level: float) -> Field:
     """Return a surface of which all is known: it is the same everywhere."""
-    prior = Prior(level, dict.fromkeys(itertools.chain(*WAYS.values()), 1e-9), 1e-9)
+    prior = Prior(level, dict.fromkeys(a_prior().variance, 1e-9), 1e-9)
     return prior.field(CELLS_BASIS)
 
 

@@ -24,6 +24,16 @@ def lists(table: pl.DataFrame, name: str) -> np.ndarray:
     return np.array(table[name].to_list(), dtype=float).reshape(table.height, -1)
 
 
+def dense(table: pl.DataFrame, prefix: str = "") -> np.ndarray:
+    """Return the covariance of the cells' errors, as the page on the published files says it is made."""
+    common, against = lists(table, f"{prefix}common"), lists(table, f"{prefix}against")
+    found = common @ common.T - against @ against.T
+    for label, name in (("h3_cell", "of_hexagon"), ("slot_start", "of_slot")):
+        same = np.equal.outer(table[label].to_list(), table[label].to_list())
+        found += same * (lists(table, prefix + name) @ lists(table, prefix + name).T)
+    return found + (0 if prefix else np.diag(table["variance"].to_numpy()))
+
+
 def districts(cells: list[str], path: Path) -> Path:
     """Write a district that is one hexagon, and one that has half of it and all of another."""
     first, second = (shapely.Polygon(outline(cell)) for cell in cells[:2])
@@ -42,5 +52,6 @@ def districts(cells: list[str], path: Path) -> Path:
 
 
 def row_of(answer: Answer) -> dict:
+    """Return the only row of an answer."""
     (row,) = answer.table.to_dicts()
     return row

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 import shapely
-from answered import ZONE, districts, joint, lists, row_of
+from answered import ZONE, dense, districts, joint, row_of
 from estimates import day, restate, say_again, write_day
 from support import Dataset
 
@@ -24,16 +24,6 @@ from tasks.answers.times import hours_of, period_of, weekdays_of
 from tasks.base.errors import HexveilError
 from tasks.output_formats.hindsight import MOVED
 from tasks.output_formats.joint import joint_frame
-
-
-def dense(table: pl.DataFrame, prefix: str = "") -> np.ndarray:
-    """Return the covariance of the cells' errors, as the page on the published files says it is made."""
-    common, against = lists(table, f"{prefix}common"), lists(table, f"{prefix}against")
-    found = common @ common.T - against @ against.T
-    for label, name in (("h3_cell", "of_hexagon"), ("slot_start", "of_slot")):
-        same = np.equal.outer(table[label].to_list(), table[label].to_list())
-        found += same * (lists(table, prefix + name) @ lists(table, prefix + name).T)
-    return found + (0 if prefix else np.diag(table["variance"].to_numpy()))
 
 
 def test_the_mean_of_a_day_and_its_error_are_those_of_the_dense_covariance(published: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from answered import dense
 from present import AREA, CONFIG, DATE, lines_of, made, released, write
 
 import hexveil
@@ -48,19 +49,6 @@ def days(tmp_path_factory: pytest.TempPathFactory) -> tuple[PresenceConfig, Path
 
 def table(published: Path, date: dt.date, name: str) -> pl.DataFrame:
     return pl.read_parquet(published / f"date={date}" / name, hive_partitioning=False)
-
-
-def dense(cells: pl.DataFrame) -> np.ndarray:
-    """Return the covariance of the cells' errors."""
-
-    def lists(name: str) -> np.ndarray:
-        return np.array(cells[name].to_list(), dtype=float).reshape(cells.height, -1)
-
-    found = lists("common") @ lists("common").T - lists("against") @ lists("against").T + np.diag(cells["variance"])
-    for label, name in (("h3_cell", "of_hexagon"), ("slot_start", "of_slot")):
-        same = np.equal.outer(cells[label].to_list(), cells[label].to_list())
-        found += same * (lists(name) @ lists(name).T)
-    return found
 
 
 @pytest.mark.theorem("HV-E8")
