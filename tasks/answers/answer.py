@@ -2,41 +2,35 @@
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import polars as pl
-from scipy.special import ndtr
 from shapely.geometry.base import BaseGeometry
 
-from dpmath.estimate.areas import HALF_WIDTH
 from tasks.answers.notes import about, known_later, missing_areas, missing_days, of_changes, of_edges
 from tasks.answers.places import Areas, Outlines
 from tasks.answers.published import Published
 from tasks.answers.question import Question
+from tasks.answers.rows import row_of, with_discoveries
 from tasks.answers.sums import (
     Label,
     Reader,
     Said,
-    Sums,
     chains_of,
     means_of,
     shares_of,
-    shares_of_days,
-    together,
     users_of,
     with_link,
 )
 from tasks.answers.times import check_slots, n_slots, period_of
 from tasks.base.errors import HexveilError
-from tasks.output_formats.columns import share_above
 from tasks.output_formats.joint import JOINT, JOINT_SHARES, JOINT_USERS
 
-FALSE_DISCOVERIES = 0.1
-"""The share of the places listed as changed that have not, on average, at most."""
+Grids = dict[dt.date, tuple[int, int]]
+"""Resolution of the hexagons and minutes of a slot, for each day."""
 
 
 @dataclass(frozen=True)
@@ -67,39 +61,27 @@ class Answer:
 
 
 def answer(published: Published, question: Question) -> Answer:
-    """Answer a question from published files alone.
+    """Answer a question of means, shares or numbers of users from published files alone.
 
     Raises:
         HexveilError: The files cannot answer it.
     """
-    if question.percentile is not None:
-        return _between_limits(published, question, question.percentile)
-    first, last = question.first or published.dates[0], question.last or published.dates[-1]
-    asked = _days(published, first, last, question)
-    before = _days(published, *question.compare, question) if question.compare else []
+    period = period_asked(published, question)
+    asked = days_of(published, period, question)
+    before = days_of(published, question.compare, question) if question.compare else []
     if asked == before:
         raise HexveilError("both periods are the same days, so nothing can have changed")
     _check_can_answer(published, question)
-    of_users, both = question.of == "n_users", sorted({*asked, *before})
-    reader = Reader(question.areas, question.hours, published.zone, question.by_hour)
+    both = sorted({*asked, *before})
     published.check_one_value(both)
     grids = published.grids(both)
-    for date, (_, minutes) in grids.items():
-        check_slots(minutes, question.hours, date)
-    found = {date: reader.of_day(said) for date, said in zip(both, _said(published, both, question), strict=True)}
-    rows, n_seen = [], reader.n_seen()
-    for period in sorted({period_of(date, question.by) for date in asked}):
-        dates = [date for date in asked if period_of(date, question.by) == period]
-        for label in sorted({label for date in dates for label in found[date]}):
-            row = row_of([(date, found[date].get(label)) for date in both], dates, before, question.name)
-            asked_for = _asked_for(label, [grids[date] for date in dates], question, n_seen)
-            share = {"share_with_records": min(row.pop("present", 0.0) / asked_for, 1.0)}
-            rows += [_named(label, period, question) | row | ({} if of_users else share)] if row else []
+    reader = Reader(question.areas, question.hours, published.zone, question.by_hour)
+    rows = _rows(published, question, reader, grids, asked, before)
     if not rows:
         raise HexveilError(_in_no_area(question, sorted(reader.seen)))
     table = _within_bounds(pl.DataFrame(rows), published, both, question)
     gaps = (
-        *missing_days(published, (first, last), asked, question),
+        *missing_days(published, period, asked, question),
         *(missing_days(published, question.compare, before, question) if question.compare else ()),
         *missing_areas(question.areas, set(table["area"])),
     )
@@ -110,7 +92,7 @@ def answer(published: Published, question: Question) -> Answer:
             *gaps,
             *of_edges(reader),
             *(["These days are of several grids."] if len(set(grids.values())) > 1 else []),
-            *([] if of_users else known_later(published, both)),
+            *([] if question.of == "n_users" else known_later(published, both)),
             *([of_changes(question)] if before else []),
         ),
         gaps,
@@ -119,6 +101,27 @@ def answer(published: Published, question: Question) -> Answer:
         question.areas,
         tuple(sorted(reader.seen)),
     )
+
+
+def _rows(
+    published: Published, question: Question, reader: Reader, grids: Grids, asked: list[dt.date], before: list[dt.date]
+) -> list[dict[str, Any]]:
+    """Return a row of each area, period and hour that has records."""
+    for date, (_, minutes) in grids.items():
+        check_slots(minutes, question.hours, date)
+    found = {
+        date: reader.of_day(said) for date, said in zip(grids, _said(published, list(grids), question), strict=True)
+    }
+    rows, n_seen = [], reader.n_seen()
+    for period in sorted({period_of(date, question.by) for date in asked}):
+        dates = [date for date in asked if period_of(date, question.by) == period]
+        for label in sorted({label for date in dates for label in found[date]}):
+            row = row_of([(date, found[date].get(label)) for date in grids], dates, before, question.name)
+            asked_for = _asked_for(label, [grids[date] for date in dates], question, n_seen)
+            share = {"share_with_records": min(row.pop("present", 0.0) / asked_for, 1.0)}
+            of_means = {} if question.of == "n_users" else share
+            rows += [_named(label, period, question) | row | of_means] if row else []
+    return rows
 
 
 def _within_bounds(table: pl.DataFrame, published: Published, dates: list[dt.date], question: Question) -> pl.DataFrame:
@@ -142,7 +145,7 @@ def _check_can_answer(published: Published, question: Question) -> None:
             "these files have no numbers of users to add up: they are published where presence is secret"
         )
     if question.above is not None:
-        _check_has_shares(published)
+        check_has_shares(published)
 
 
 def _in_no_area(question: Question, hexagons: list[str]) -> str:
@@ -193,53 +196,24 @@ def _numbers(published: Published, dates: list[dt.date], question: Question) -> 
     return map(means_of, published.means(dates), *of_users)
 
 
-def _check_has_shares(published: Published) -> None:
+def check_has_shares(published: Published) -> None:
+    """Raise a ``HexveilError`` if no share above a limit is published."""
     if not published.has(JOINT_SHARES):
         raise HexveilError("no share above a limit can be asked for: the publisher did not set statistics.limits")
 
 
-def _between_limits(published: Published, question: Question, percentile: int) -> Answer:
-    """Return between which published limits a percentile is.
+def period_asked(published: Published, question: Question) -> tuple[dt.date, dt.date]:
+    """Return the first and last day that are asked about: all that are published, if it is not said."""
+    return question.first or published.dates[0], question.last or published.dates[-1]
 
-    Above the lower one are surely more records than beyond the percentile, above the other surely fewer. More could
-    not be said honestly: percentiles of cells do not add up, shares do.
+
+def days_of(published: Published, period: tuple[dt.date, dt.date], question: Question) -> list[dt.date]:
+    """Return the published days of a period that count.
 
     Raises:
-        HexveilError: The files cannot answer it.
+        HexveilError: There is none.
     """
-    if question.compare:
-        raise HexveilError("percentiles are not compared; compare shares above a limit, with --above")
-    _check_has_shares(published)
-    first, last = question.first or published.dates[0], question.last or published.dates[-1]
-    dates = _days(published, first, last, question)
-    (lower, upper), limits = published.bounds(dates), published.limits(dates)
-    if not limits:
-        raise HexveilError("no limit has shares on all of these days; ask about fewer")
-    asked = replace(question, percentile=None)
-    answers = [answer(published, replace(asked, above=limit)) for limit in limits]
-    low, high = pl.lit(float(lower)), pl.lit(float(upper))
-    share, named = 1 - percentile / 100, pl.DataFrame(answers[0].table)
-    for limit, one in zip(limits, answers, strict=True):
-        name = share_above(limit)
-        named = named.with_columns(one.table[f"{name}_ci95_low"], one.table[f"{name}_ci95_high"])
-        low = pl.when(pl.col(f"{name}_ci95_low") > share).then(float(limit)).otherwise(low)
-    for limit in reversed(limits):
-        name = share_above(limit)
-        high = pl.when(pl.col(f"{name}_ci95_high") < share).then(float(limit)).otherwise(high)
-    kept = [name for name in named.columns if not name.startswith("share_above_")]
-    at = kept.index("n_records") + 1
-    ends = low.alias(f"p{percentile}_ci95_low"), high.alias(f"p{percentile}_ci95_high")
-    about = f"Between which published limits percentile {percentile} of the records is, in {published.unit}, at 95 %."
-    return replace(
-        answers[0],
-        table=named.select(*kept[:at], *ends, *kept[at:]),
-        notes=(about, *answers[0].notes[1:]),
-        title=f"Percentile {percentile} of {published.quantity}{answers[0].title[answers[0].title.index(',') :]}",
-        shown=f"p{percentile}",
-    )
-
-
-def _days(published: Published, first: dt.date, last: dt.date, question: Question) -> list[dt.date]:
+    first, last = period
     if question.first and question.last and question.last < question.first:
         raise HexveilError(f"the days from {first} to {last} are none; give --from before --to")
     found = [date for date in published.dates if first <= date <= last and date.weekday() in question.weekdays]
@@ -255,45 +229,3 @@ def _named(label: Label, period: str, question: Question) -> dict[str, Any]:
     if question.by:
         named[question.by] = period
     return named if hour is None else named | {"hour": hour}
-
-
-def row_of(
-    days: list[tuple[dt.date, Sums | None]],
-    dates: Collection[dt.date],
-    before: Collection[dt.date],
-    of: str = "mean",
-) -> dict[str, Any]:
-    """Return the numbers of an area over a period; none if it, or the period before, has no records."""
-    said = [(date, day) for date, day in days if day is not None]
-    here, there = ([day for date, day in said if date in some] for some in (dates, before))
-    if not here or (before and not there):
-        return {}
-    row = {
-        "n_days": len(here),
-        "n_cells": sum(day.n_cells for day in here),
-        **({} if of == "n_users" else {"n_records": sum(day.records for day in here)}),
-        "present": sum(day.present for day in here),
-        **_interval(of, *together(here, shares_of_days(here))),
-    }
-    if before:
-        row |= _interval(f"{of}_before", *together(there, shares_of_days(there)))
-        both = [day for _, day in said]
-        now, then = (shares_of_days(both, [date in some for date, _ in said]) for some in (dates, before))
-        change, variance = together(both, now - then)
-        row |= _interval("change", change, variance) | {"p_value": float(2 * ndtr(-abs(change) / np.sqrt(variance)))}
-    return row
-
-
-def _interval(name: str, mean: float, variance: float) -> dict[str, float]:
-    deviation = float(np.sqrt(variance))
-    low, high = (mean + side * HALF_WIDTH * deviation for side in (-1, 1))
-    if name.startswith("share_above"):
-        mean, low, high = (min(max(one, 0.0), 1.0) for one in (mean, low, high))
-    return {name: mean, f"{name}_sd": deviation, f"{name}_ci95_low": low, f"{name}_ci95_high": high}
-
-
-def with_discoveries(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with whether each area changed, by the rule of Benjamini and Hochberg."""
-    p_value = table["p_value"]
-    passing = table.filter(p_value <= FALSE_DISCOVERIES * p_value.rank("max") / p_value.count())["p_value"]
-    return table.with_columns(changed=pl.col("p_value") <= (passing.max() if passing.len() else -1.0))

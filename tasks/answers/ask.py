@@ -11,6 +11,7 @@ import polars as pl
 
 from tasks.answers.answer import Answer, answer
 from tasks.answers.area_files import read_areas
+from tasks.answers.percentile import between_limits
 from tasks.answers.places import Areas, EachHexagon, Everything, Hexagons
 from tasks.answers.published import Published
 from tasks.answers.question import OF, Question
@@ -87,10 +88,9 @@ def ask(
         by_hour="hour" in wanted,
         compare=None if compare is None else range_of(_period(compare)),
         above=None if above is None else _limit(above),
-        percentile=percentile,
         of=of or ("n_users" if files.has(JOINT_USERS) and not files.has(JOINT) else "mean"),
     )
-    return answer(files, question)
+    return answer(files, question) if percentile is None else between_limits(files, question, percentile)
 
 
 def _words(given: object) -> str:

@@ -26,7 +26,6 @@ class Question:
         compare: The first and last day of the period that this one is compared with.
         of: What is asked for: "mean", or "n_users" where presence is secret.
         above: The limit above which the share of records is asked for, and no mean.
-        percentile: The percentile of records that is asked for, and no mean.
     """
 
     areas: Areas = field(default_factory=Everything)
@@ -39,7 +38,6 @@ class Question:
     compare: tuple[dt.date, dt.date] | None = None
     of: str = "mean"
     above: Decimal | None = None
-    percentile: int | None = None
 
     @property
     def name(self) -> str:

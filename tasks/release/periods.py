@@ -16,9 +16,9 @@ from shapely.geometry.base import BaseGeometry
 from tasks.account import private_files
 from tasks.account.entry import Release
 from tasks.account.identity import folder_name
-from tasks.answers.answer import FALSE_DISCOVERIES, row_of, with_discoveries
 from tasks.answers.places import WHOLE, Areas, EachHexagon, Everything
 from tasks.answers.question import ANY_HOUR
+from tasks.answers.rows import FALSE_DISCOVERIES, row_of, with_discoveries
 from tasks.answers.sums import Label, Reader, Sums, chains_of, means_of, with_link
 from tasks.answers.times import period_of
 from tasks.base import durable, frames

@@ -13,10 +13,10 @@ import polars as pl
 
 from tasks.account import private_files
 from tasks.account.entry import Release
-from tasks.answers.answer import row_of
 from tasks.answers.area_files import areas_of, read_areas
 from tasks.answers.places import Outlines
 from tasks.answers.question import ANY_HOUR
+from tasks.answers.rows import row_of
 from tasks.answers.sums import Label, Reader, Said, means_of, shares_of
 from tasks.base.config import Config
 from tasks.base.errors import BadInput, HexveilError

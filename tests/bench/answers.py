@@ -13,8 +13,8 @@ from scipy.special import ndtr
 from shapely.geometry.base import BaseGeometry
 
 from dpmath.estimate.areas import HALF_WIDTH
-from tasks.answers.answer import with_discoveries
 from tasks.answers.places import EachHexagon
+from tasks.answers.rows import with_discoveries
 from tasks.answers.sums import Reader, Sums, shares_of_days, together
 from tests.bench.made_days import CITIES, N_LONG, City, MadeDay, made_days
 

@@ -17,8 +17,8 @@ from support import Dataset
 import hexveil
 from dpmath.joint.factors import Factors
 from dpmath.joint.loadings import Loadings
-from tasks.answers.answer import FALSE_DISCOVERIES
 from tasks.answers.ask import ask
+from tasks.answers.rows import FALSE_DISCOVERIES
 from tasks.answers.sums import Sums, shares_of, shares_of_days, together
 from tasks.answers.times import hours_of, period_of, weekdays_of
 from tasks.base.errors import HexveilError
