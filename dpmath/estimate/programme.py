@@ -61,7 +61,9 @@ def programme(state: State | None, asked: Asked) -> Asking:
             view = expected_after(replace(view, odd=_odd(levels)), earlier)
     _, unknown = view.state.shrink
     view, last, reading = yield from _measured(view, asked, "map")
-    found = yield from checked(estimated(view, [*earlier, last]), asked)
+    found = estimated(view, [*earlier, last])
+    moved = np.log(found.state.factors["residual"] / view.state.factors["residual"])
+    found = yield from checked(found, asked, float(moved))
     found = replace(found, read=replace(found.read, readings=(*readings, reading)))
     # as far as lengths were told, they were by what was expected; what has been learned since changes that
     told = max(0.0, 1 - found.state.shrink[1] / unknown)
