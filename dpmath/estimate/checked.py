@@ -66,7 +66,7 @@ def checked(found: Estimate, asked: Asked, moved: float = 0.0) -> Asking:
     noise = asked.noise("check") / (1 << ROOM_BITS)
     counts = _Counts.of(
         variances,
-        (question.half_width + 0.5) / (size * in_ticks),  # as it was asked, in whole ticks
+        (question.half_width + 0.5) / (np.maximum(size, 1) * in_ticks),  # as it was asked, in whole ticks
         with_users(occupancy, of_class, N_CLASSES),
         question.sums.limit / (1 << ROOM_BITS),
     )

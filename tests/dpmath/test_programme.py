@@ -138,25 +138,25 @@ def test_the_map_supposes_half_of_what_the_coarse_measurement_told_of_lengths(
 @pytest.mark.theorem("HV-E4")
 @pytest.mark.parametrize("norm", NORMS)
 def test_stated_variances_are_about_the_squared_errors(norm: Norm) -> None:
-    """Three days of eight cities with noise that matters. With three other noises each the ratio was 0.25 to 0.6.
+    """Three days of eight cities with noise that matters. With three other noises the ratio was 0.5 to 0.65.
 
-    Cells differ by more here than is supposed before the first day, which so asks of few of them: how much they do
-    remains unsure, and intervals are too wide.
+    Cells differ by more here than is supposed before the first day, which in pure epsilon asks of few of them: how much
+    they do remains unsure, and intervals are too wide (0.2 to 0.4). That day is apart.
     """
-    squares, stated, random_bytes = [], [], np.random.default_rng(13).bytes
-    for seed in range(8):
-        state = None
-        for number in range(3):
-            day = a_city(100 * seed + number)
-            totals = values_of(day, 1000 + 100 * seed + number)
-            found, _ = run(
-                programme(state, asked_of(day, norm, 10 * UNIT[norm], state is None)), day, totals, random_bytes
-            )
-            state = found.state
-            squares.append(error(found, day, totals) ** 2)
-            stated.append(np.average(found.variance, weights=day.occupancy.cell_records))
-            assert np.linalg.eigvalsh(state.known.block(slice(None))).min() > -1e-9
-    assert 0.15 < np.mean(squares) / np.mean(stated) < 1.6
+    squares, stated, random_bytes = np.zeros((8, 3)), np.zeros((8, 3)), np.random.default_rng(13).bytes
+    state = None
+    for seed, number in np.ndindex(8, 3):
+        state = state if number else None
+        day = a_city(100 * seed + number)
+        totals = values_of(day, 1000 + 100 * seed + number)
+        found, _ = run(programme(state, asked_of(day, norm, 10 * UNIT[norm], state is None)), day, totals, random_bytes)
+        state = found.state
+        squares[seed, number] = error(found, day, totals) ** 2
+        stated[seed, number] = np.average(found.variance, weights=day.occupancy.cell_records)
+        assert np.linalg.eigvalsh(state.known.block(slice(None))).min() > -1e-9
+    first = 1 if norm == "l1" else 0
+    assert 0.4 < squares[:, first:].mean() / stated[:, first:].mean() < 1.6
+    assert 0.15 < squares[:, 0].mean() / stated[:, 0].mean() < 1.6
 
 
 @pytest.mark.theorem("HV-E4")
