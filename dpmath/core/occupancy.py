@@ -59,6 +59,11 @@ class Occupancy:
         return self.cell_sums(self.n_records)
 
     @cached_property
+    def user_records(self) -> IntArray:
+        """Records of each user, shape (L,)."""
+        return self.user_sums(self.n_records)
+
+    @cached_property
     def cell_largest(self) -> IntArray:
         """Largest number of records that one user has in each cell, shape (G,)."""
         return np.maximum.reduceat(self.n_records, self.cell_start[:-1])
@@ -73,8 +78,16 @@ class Occupancy:
 
     def cell_sums(self, per_pair: NDArray[Any]) -> NDArray[Any]:
         """Return the exact sum of an integer per pair over each cell, in the same type, shape (G,)."""
-        sums = np.zeros(self.n_cells, dtype=per_pair.dtype)
-        np.add.at(sums, self.cell, per_pair)
+        return self._sums(per_pair, self.cell, self.n_cells)
+
+    def user_sums(self, per_pair: NDArray[Any]) -> NDArray[Any]:
+        """Return the exact sum of an integer per pair over each user, in the same type, shape (L,)."""
+        return self._sums(per_pair, self.user, self.n_users)
+
+    @staticmethod
+    def _sums(per_pair: NDArray[Any], place: IntArray, size: int) -> NDArray[Any]:
+        sums = np.zeros(size, dtype=per_pair.dtype)
+        np.add.at(sums, place, per_pair)
         return sums
 
     def by_size(self) -> IntArray:

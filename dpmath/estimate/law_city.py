@@ -113,8 +113,7 @@ def guesses(found: Estimate, reach: FloatArray, bins: Bins) -> list[Guess]:
         HV-E10.
     """
     view, occupancy = found.view, found.view.day.occupancy
-    of_users = np.bincount(occupancy.user, occupancy.n_records, occupancy.n_users)
-    of_pairs = (reach / np.maximum(of_users, 1))[occupancy.user] * occupancy.n_records
+    of_pairs = (reach / np.maximum(occupancy.user_records, 1))[occupancy.user] * occupancy.n_records
     weight = np.bincount(occupancy.cell, of_pairs, occupancy.n_cells).astype(np.float64)
     if not weight.any():  # nobody has a budget, and nothing will be told
         weight = occupancy.cell_records.astype(np.float64)
@@ -174,8 +173,7 @@ def law_question(
     n_layers, layers = points.size, layered(occupancy, points.size)
     below = np.stack([guess.bins.shares_below(point) for point in points])
     table = whole_table(below, np.zeros(n_layers), np.ones(n_layers))
-    of_users = np.bincount(occupancy.user, occupancy.n_records, occupancy.n_users)
-    weight = (radius / RADIUS / np.maximum(of_users, 1))[layers.user] * layers.n_records
+    weight = (radius / RADIUS / np.maximum(occupancy.user_records, 1))[layers.user] * layers.n_records
     loading = np.repeat(np.eye(n_layers), occupancy.n_cells, axis=0) / (radius_of_shares(n_layers) * POINTS)
     design = Design(loading, weight.astype(np.float64))
     return Layered.of(design, layers, (guess.of_cells @ below.T).T, table, radius, inverse_scale)

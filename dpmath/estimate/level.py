@@ -55,7 +55,7 @@ class Users:
     def of(cls, view: View, reach: FloatArray) -> "Users":
         """Return what is supposed of the users of a day, who answer as far as their balls reach, shape (L,)."""
         occupancy = view.day.occupancy
-        n_records = occupancy.n_records / np.bincount(occupancy.user, occupancy.n_records)[occupancy.user]
+        n_records = occupancy.n_records / occupancy.user_records[occupancy.user]
         weight = reach[occupancy.user] * n_records
         expected = float(weight @ view.expected[occupancy.cell]) / max(float(weight.sum()), _NEXT_TO_NOTHING)
         usual = float(np.sqrt(np.mean(_variances(view, n_records))))

@@ -56,7 +56,7 @@ class PrivateDay:
 
     def user_means(self, value_range: int) -> IntArray:
         """Return each user's mean, in 2^-SHARE_BITS of the range, shape (L,); the middle for a user without values."""
-        totals, n_values = (_of_users(self.occupancy, numbers) for numbers in (self.totals, self.n_values))
+        totals, n_values = (self.occupancy.user_sums(numbers) for numbers in (self.totals, self.n_values))
         means = (totals << SHARE_BITS) // (np.maximum(n_values, 1) * value_range)
         return np.where(n_values > 0, means, 1 << (SHARE_BITS - 1))
 
@@ -146,7 +146,7 @@ class Spread(_OfSums):
         """Return the noisy sum."""
         occupancy, n_values = private.occupancy, private.n_values
         off = (private.totals << SHARE_BITS) // (np.maximum(n_values, 1) * self.value_range) - self.centre
-        squares = _of_users(occupancy, n_values * off * off) // np.maximum(_of_users(occupancy, n_values), 1)
+        squares = occupancy.user_sums(n_values * off * off) // np.maximum(occupancy.user_sums(n_values), 1)
         deviations = np.sqrt(squares.astype(np.float64)).astype(np.int64)
         return self.sums.noisy_shares(deviations[:, None], LARGEST_DEVIATION, random_bytes)
 
@@ -174,7 +174,7 @@ class Check(_OfSums):
         """Return the noisy sum of each class, in the unit of the limits."""
         occupancy, limit = private.occupancy, self.sums.limit
         off = private.filled(self.centre) - self.expected
-        far = np.abs(np.append(off, _of_users(occupancy, off))) > self.half_width
+        far = np.abs(np.append(off, occupancy.user_sums(off))) > self.half_width
         user, of_class = with_users(occupancy, self.of_pair, limit.shape[1])
         n_far, n_pairs = np.zeros(limit.shape, dtype=np.int64), np.zeros(limit.shape, dtype=np.int64)
         np.add.at(n_far, (user[far], of_class[far]), 1)
@@ -212,10 +212,3 @@ def check_limits(occupancy: Occupancy, of_pair: IntArray, n_classes: int, norm: 
     n_own = np.maximum(has.sum(axis=1), 1)
     largest = np.floor((1 << ROOM_BITS) / (n_own if norm == "l1" else np.sqrt(n_own))).astype(np.int64)
     return has * largest[:, None]
-
-
-def _of_users(occupancy: Occupancy, of_pairs: IntArray) -> IntArray:
-    """Return the sum over each user's pairs, exact, shape (L,)."""
-    sums = np.zeros(occupancy.n_users, dtype=np.int64)
-    np.add.at(sums, occupancy.user, of_pairs)
-    return sums

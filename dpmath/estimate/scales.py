@@ -18,9 +18,9 @@ NAMES = (*GROUPS, "level", "day", "residual")
 """What has a scale of its own: groups of functions, days' means, what else days differ by, and pairs' residuals."""
 _BY_LOGS = np.vstack([np.eye(len(NAMES)), np.eye(len(NAMES))[[NAMES.index("level"), NAMES.index("day")]]])
 """Which logs each part's variance is multiplied by on the last day: its own, and the day's shocks, shape (n + 2, n)."""
-_MOST = 3.5
+MOST = 3.5
 """A variance is at most e^3.5 = 33 times what was supposed, and at least a 33rd."""
-_DEVIATION = (_MOST, 1.0, 1.5, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
+_DEVIATION = (MOST, 1.0, 1.5, 1.0, 1.0, 1.0, 1.5, 1.0, 0.4)
 """Of the log of each variance about what is supposed: a factor of about e either way. Covariates may tell nothing or
 much, so no factor within the bounds is unlikely: else sums that show that they tell nothing would be taken to say that
 all else varies little too."""
@@ -65,7 +65,7 @@ class Scales(NamedTuple):
         Args:
             cut: By which part the last sums may be off, for what balls cut off.
         """
-        return self._replace(mean=self.wide + min(2 * cut**2, _MOST))
+        return self._replace(mean=self.wide + min(2 * cut**2, MOST))
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def likeliest(
         step = np.clip(np.linalg.solve(at.information, at.gradient), -_LARGEST_STEP, _LARGEST_STEP)
         for _ in range(_MOST_HALVINGS):
             logs = at.logs + step
-            logs[:n_scales] = np.clip(logs[:n_scales], -_MOST, _MOST)
+            logs[:n_scales] = np.clip(logs[:n_scales], -MOST, MOST)
             tried = _Point(parts, sums, precision, logs)
             if tried.fit > at.fit:
                 at = tried
@@ -155,13 +155,13 @@ def _averaged(at: "_Point", fit: Callable[[FloatArray], float]) -> Scales:
         if deviation < _KNOWN_WELL:
             wide += (deviation * vector) ** 2 / 2
             continue
-        logs = np.clip(best + np.outer(_ALONG, deviation * vector), -_MOST, _MOST)
+        logs = np.clip(best + np.outer(_ALONG, deviation * vector), -MOST, MOST)
         fits = np.array([at.fit, *(fit(np.append(one, shocks)) for one in logs[1:])])
         weight = np.exp(fits - fits.max())
         weight /= weight.sum()
         mean += weight @ logs - best
         wide += np.log(weight @ np.exp(logs - best))
-    return Scales(best, np.clip(mean, -_MOST, _MOST), np.minimum(wide, _MOST))
+    return Scales(best, np.clip(mean, -MOST, MOST), np.minimum(wide, MOST))
 
 
 class _Point:

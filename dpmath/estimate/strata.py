@@ -58,7 +58,7 @@ class Strata:
         """
         occupancy, n_records = day.occupancy, day.occupancy.n_records.astype(np.float64)
         _, n_digits = np.frexp(n_records)
-        of_users = np.bincount(occupancy.user, n_records, occupancy.n_users).astype(np.float64)
+        of_users = occupancy.user_records.astype(np.float64)
         of_user = of_users[occupancy.user]
         is_heavy = of_user > _half(of_users)
         keys, of_pair = np.unique((occupancy.cell * 2 + is_heavy) * _MOST + n_digits, return_inverse=True)
