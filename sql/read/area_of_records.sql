@@ -1,6 +1,6 @@
 -- The box of the places of the records that were read.
--- It is without what is far from all but a thousandth on each side, and without what would lie among the others if
--- latitude and longitude were swapped.
+-- It is without what is far from all but a thousandth on each side, and without what would lie four times nearer to the
+-- middle if latitude and longitude were swapped.
 -- Grain    one row
 -- Reads    placed_record
 -- Params   $far: so many degrees are far
@@ -14,22 +14,21 @@ with place as (
         and (latitude <> 0 or longitude <> 0)
 ),
 
-most as (
+middle as (
+    select median(latitude) as latitude, median(longitude) as longitude from place
+),
+
+off as (
     select
-        quantile_cont(latitude, 0.1) - $far as south,
-        quantile_cont(latitude, 0.9) + $far as north,
-        quantile_cont(longitude, 0.1) - $far as west,
-        quantile_cont(longitude, 0.9) + $far as east
+        place.*,
+        greatest(abs(place.latitude - middle.latitude), abs(place.longitude - middle.longitude)) as degrees,
+        greatest(abs(place.longitude - middle.latitude), abs(place.latitude - middle.longitude)) as degrees_if_swapped
     from place
+    cross join middle
 ),
 
 judged as (
-    select
-        place.*,
-        not (latitude between most.south and most.north and longitude between most.west and most.east)
-        and longitude between most.south and most.north and latitude between most.west and most.east as is_swapped
-    from place
-    cross join most
+    select latitude, longitude, degrees > $far and 4 * degrees_if_swapped < degrees as is_swapped from off
 ),
 
 bulk as (

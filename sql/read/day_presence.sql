@@ -3,8 +3,8 @@
 -- Reads    user_cell
 -- Params   $date
 -- Units    n_single counts users with one record; n_largest is the number of records of the user with most; n_alone
---          counts users who share no slot with another one; n_alike those whose id is that of another one but for zeros
---          before a number, upper and lower case, or what a copy of a file has behind its name
+--          counts users who share no slot with another one; n_alike those whose id is that of another one, spelled in
+--          another way, or with what a copy of a file has beside its name
 -- Privacy  counts of records and users, assumed public
 with of_day as (
     select user_id, slot_start, n_records from user_cell where local_date = $date
@@ -22,16 +22,23 @@ of_user as (
 ),
 
 plain as (
-    select regexp_replace(lower(user_id), '(^|[^0-9.,])0+([0-9])', '\1\2', 'g') as id from of_user
+    select
+        plain_id(user_id) as id,
+        case
+            when regexp_matches(user_id, '(?i)copy| \([0-9]+\)$')
+                then plain_id(
+                    regexp_replace(
+                        lower(user_id), '^copy of |( \([0-9]+\)|( - |[ _-])copy( [0-9]+| \([0-9]+\))?)$', ''
+                    )
+                )
+        end as copied
+    from of_user
 ),
 
 of_spelling as (
     select count(*) as n_users
     from plain
-    left join (select distinct id from plain) as other
-        on
-            other.id
-            = regexp_replace(plain.id, '^copy of |( \([0-9]+\)|( - |[ _-])copy( [0-9]+| \([0-9]+\))?)$', '')
+    left join (select distinct id from plain) as other on other.id = plain.copied
     group by coalesce(other.id, plain.id)
 )
 

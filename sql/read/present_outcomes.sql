@@ -1,6 +1,6 @@
 -- How many rows of one local day were used or not, and why; for the curator alone.
 -- Grain    one row per reason; kept are records, what was said twice counted once; outside_area are others; ids_alike
---          counts users whose id is that of another one but for zeros before a number, and upper and lower case
+--          counts users whose id is that of another one, spelled in another way
 -- Reads    present_row, present_pair
 -- Privacy  SENSITIVE: where presence is secret, every one of these numbers is
 with kept as (
@@ -14,7 +14,7 @@ with kept as (
 spelling as (
     select count(*) as n_users
     from (select distinct user_id from present_pair)
-    group by regexp_replace(lower(user_id), '(^|[^0-9.,])0+([0-9])', '\1\2', 'g')
+    group by plain_id(user_id)
 )
 
 select reason, count(*) as n_rows

@@ -62,6 +62,11 @@ def preset_kinds(preset: str) -> str | None:
     return _FILLED_IN[preset].get("kinds")
 
 
+def preset_ids_change(preset: str) -> str | None:
+    """Return when users get other ids by what the form of data demands; None if they keep them."""
+    return _FILLED_IN[preset].get("ids_change")
+
+
 def preset_unit(preset: str) -> str | None:
     """Return the unit that is usual for what a preset measures; None if there is none."""
     is_speed = "speed" in _FILLED_IN[preset] or _FILLED_IN[preset]["columns"]["value"] == "{speed}"

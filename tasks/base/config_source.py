@@ -1,6 +1,5 @@
 """The sections of a configuration on its source: which files hold the records, their form, and their columns."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
@@ -10,6 +9,7 @@ from tasks.base.config_presets import Preset
 from tasks.base.config_types import Place, Section, TextsOfColumns, as_texts
 from tasks.base.file_patterns import is_of_path, pattern_problem
 from tasks.base.names import NAME
+from tasks.base.time_formats import time_format_problem
 from tasks.base.time_zones import known_zone
 
 Format = Literal["csv", "parquet", "ndjson", "json", "xml", "gtfs-rt", "plt"]
@@ -41,11 +41,6 @@ def needed_roles(columns: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the roles that need a column, where some have one: of a cell or a point latitude and longitude do not."""
     alone = [role for role in ("h3", "geometry") if role in columns]
     return ROLES if not alone else ("user", "time", *alone, "value")
-
-
-_DIRECTIVE = re.compile(r"%(-?.)")
-_LITERAL_ZONE = re.compile(r"(?<![A-Za-z])((?i:Z|UTC|GMT)|[A-Z]{1,4}T|MSK)\W*$")
-_DIRECTIVES = frozenset("aAbBcdfgGHIjmMnpSuUVwWxXyYzZ%") | {f"-{one}" for one in "dHIjmMSy"}
 
 
 class Dataset(Section):
@@ -197,24 +192,10 @@ class Columns(Section):
 
     @field_validator("time_format")
     @classmethod
-    def _known_directives(cls, value: str | None) -> str | None:
-        unknown = [one for one in _DIRECTIVE.findall(value or "") if one not in _DIRECTIVES]
-        if unknown:
-            raise ValueError(f"has the unknown directive %{unknown[0]}")
-        if value is not None and "%" in _DIRECTIVE.sub("", value):
-            raise ValueError("has a single % at its end")
-        return value
-
-    @field_validator("time_format")
-    @classmethod
-    def _no_literal_zone(cls, value: str | None) -> str | None:
-        """Refuse a zone that would be skipped as a text."""
-        zone = _LITERAL_ZONE.search(_DIRECTIVE.sub(" 0 ", value or ""))
-        if zone is not None:
-            raise ValueError(
-                f"ends in the text {zone[1]}, which would not be read as a time zone; write %z for Z or an offset such "
-                "as +01:00, and %Z for UTC, GMT or CET"
-            )
+    def _readable_format(cls, value: str | None) -> str | None:
+        problem = None if value is None else time_format_problem(value)
+        if problem is not None:
+            raise ValueError(problem)
         return value
 
     @model_validator(mode="after")

@@ -81,13 +81,14 @@ def row_cautions(rows: Mapping[str, int], config: Config) -> list[str]:
 
 
 def _repeated(rows: Mapping[str, int], config: Config) -> list[str]:
-    """Return a caution if most rows repeat others, where these are no snapshots of a feed."""
-    n_repeated = rows.get(DUPLICATE, 0)
-    if holds_snapshots(config) or n_repeated <= rows.get(KEPT, 0):
+    """Return a caution if a third of the rows or more repeat others, where these are no snapshots of a feed."""
+    n_repeated, n_kept = rows.get(DUPLICATE, 0), rows.get(KEPT, 0)
+    if holds_snapshots(config) or 2 * n_repeated < max(1, n_kept):
         return []
     return [
-        f"{n_repeated:,} rows, more than are kept, have the user, time and place of another: of these only the first "
-        "counts. If times are whole hours or days, they may be records of their own: give them times to the second."
+        f"{n_repeated:,} rows beside {n_kept:,} that are kept have the user, time and place of another: of these only "
+        "the first counts. They may be records of their own: if times are whole hours or days, give them times to the "
+        "second; if rows are of several quantities, keep those of one with columns.only."
     ]
 
 

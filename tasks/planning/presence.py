@@ -72,6 +72,7 @@ def presence_of(date: dt.date, config: Config, user_hashes: Sequence[str] = (), 
     """
     known = known or Known()
     with warehouse.connect(config) as connection:
+        warehouse.run(connection, "scratch/plain_id")
         shared = Presence(*warehouse.rows(connection, "read/day_presence", {"date": date})[0])
         if known.apart:
             return _with(shared, user_hashes, known.apart)
@@ -125,7 +126,7 @@ def wrong_users(presence: Presence, config: Config) -> str | None:
 def _alike(one: Presence) -> str:
     return (
         f"{one.n_alike:,} of {one.n_users:,} users differ from another only by zeros before a number, by upper and "
-        "lower case, or as a copy of a file does"
+        "lower case, by signs and blanks, or as a copy of a file does"
     )
 
 

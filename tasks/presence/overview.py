@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from tasks.account import private_files
-from tasks.account.identity import folder_name, path_in_table
+from tasks.account.identity import path_in_table
+from tasks.account.over_all_days import publication
 from tasks.account.presence_release import PresenceRelease
 from tasks.base import durable
 from tasks.base.storage import TABLE
-from tasks.output_formats.data_package import fields_of_file
 from tasks.output_formats.over_all_days import files_over_all_days, write_over_all_days
-from tasks.output_formats.publication import Publication, PublishedRelease
 from tasks.presence.config import PresenceConfig
 from tasks.presence.formats import FORMATS
 from tasks.presence.release import guarantee
@@ -29,32 +28,7 @@ def write_overview(released: Sequence[PresenceRelease], config: PresenceConfig) 
 
 def over_all_days(released: Sequence[PresenceRelease], config: PresenceConfig) -> dict[str, bytes]:
     """Return the page and the catalogue by the names of their files, of at least one release."""
-    return files_over_all_days(_publication(released, config))
-
-
-def _publication(released: Sequence[PresenceRelease], config: PresenceConfig) -> Publication:
-    last = released[-1]
-    return Publication(
-        config=config.as_shown,
-        privacy={"statement": last.in_words, **guarantee(config)},
-        share=last.loss_used_after / max(last.currency.within(config.budget.epsilon_total), 1),
-        n_more_like_it=last.n_more_like_it,
-        created=released[0].committed_at,
-        modified=last.committed_at,
-        releases=[
-            PublishedRelease(
-                date=entry.date,
-                revision=entry.revision,
-                folder=folder_name(entry.date, entry.revision),
-                files=entry.files,
-                n_published=entry.n_published,
-                said_first=entry.said_first,
-                fields=fields_of_file(private_files.releases(config) / entry.files[TABLE]),
-                whole_day=entry.whole_day,
-            )
-            for entry in released
-        ],
-        formats=FORMATS,
-        is_presence_secret=True,
-        meaning=meaning,
+    told = publication(
+        released, config.as_shown, guarantee(config), formats=FORMATS, is_presence_secret=True, meaning=meaning
     )
+    return files_over_all_days(told)

@@ -84,6 +84,7 @@ def read_day(date: dt.date, config: PresenceConfig, read_for: str = "") -> UserC
         connection.register("repeated_hash", repeated(connection, "read/present_hashes", {}, n_rows))
         factor = {"factor": float(value.factor_on(date))}
         warehouse.run(connection, "scratch/present_pair", {**ticks, **places, **factor, **_day_of(date, config)})
+        warehouse.run(connection, "scratch/plain_id")
         outcomes = dict(warehouse.rows(connection, "read/present_outcomes"))
         pairs = warehouse.frame(connection, "read/present_pairs")
     durable.write_whole(report_path(date, config, read_for), durable.readable_json(outcomes | further))

@@ -62,6 +62,10 @@ def begun(dataset: Dataset, *words: object) -> str:
         ("a.parquet", HEADER + ROW, "not a whole Parquet file; fetch it again"),
         ("a.pb", HEADER + ROW, "not a whole FeedMessage of GTFS-Realtime; fetch it again"),
         ("a.csv", HEADER + ROW.replace("b1", '"b1'), "a quote opened in record 2 does not close; mend it"),
+        ("a.csv", (HEADER.replace("b", "1") + ROW).encode("utf-16-le"), "is in UTF-16LE, not UTF-8; convert"),
+        ("a.csv", HEADER.strip() + ",N/S\n" + ROW.strip() + ",S\n", 'no number in "lat" has a minus'),
+        ("a.csv", HEADER.strip() + ",lon_dir\n" + ROW.strip() + ",w\n", "Write longitudes in the W with a minus"),
+        ("a.csv", HEADER + "b1,2607020005,47.0,8.3,1\n", "would be times of 2052-08-11 if they counted s since 1970"),
         (
             "a.csv",
             HEADER + ROW + ROW.replace("b1", "") * 9,
@@ -80,6 +84,7 @@ def test_a_file_that_cannot_be_used_is_said(dataset: Dataset, name: str, content
         (("--records", ""), 'there is no list at --records ""; lists'),
         (("--value", "spd"), '--value: there is no column "spd"; there are: bus, at, speed'),
         (("--user", "spd"), '--user: there is no column "spd"; there are: bus, at.time, at.lat, at.lon, speed'),
+        (("--time-format", "%s"), "--time-format %s has the unknown directive %s; it is written as in"),
         (("--time-format", "%d.%m.%Y"), 'no time in "at.time" has the form that --time-format says, %d.%m.%Y'),
     ],
 )
@@ -116,6 +121,31 @@ def test_values_of_several_quantities_are_cautioned_without_saying_which(dataset
         assert ("Caution: 'parameter' has 2 different entries" in said) == is_said
         assert "'units' has" not in said
         assert "ozone" not in said
+
+
+@pytest.mark.parametrize(("minutes", "kinds", "is_said"), [(1, "ab", True), (2, "ab", False), (1, "aa", False)])
+def test_rows_that_only_a_column_of_words_tells_apart_are_cautioned_of(
+    dataset: Dataset, minutes: int, kinds: str, is_said: bool
+) -> None:
+    """Of rows with the same user, time and place one counts, whatever the column is called."""
+    rows = "".join(
+        f"s1,{DATE}T{8 + n // 30:02}:{minutes * n % 60:02}:0{k if minutes > 1 else 0}Z,47.0,8.3,{n},{kind}\n"
+        for n in range(30)
+        for k, kind in enumerate(kinds)
+    )
+    file, to = dataset.write("a.csv", HEADER.strip() + ",was\n" + rows), dataset.folder / "mine.toml"
+    words = ["init", file, "--to", to, "--yes", "--unit", "km/h", "--upper", "50"]
+    done = CliRunner().invoke(app, [*map(str, words)])
+    assert done.exception is None, done.output
+    assert ("Caution: 'was' has 2 different entries" in " ".join(done.output.split())) == is_said
+
+
+@pytest.mark.parametrize("column", ["n_dir,S", "half,S", "lat_dir,N"])
+def test_a_column_that_says_nothing_of_the_half_of_the_earth_is_left_alone(dataset: Dataset, column: str) -> None:
+    name, entry = column.split(",")
+    file = dataset.write("a.csv", f"{HEADER.strip()},{name}\n{ROW.strip()},{entry}\n")
+    words = ["init", file, "--to", dataset.folder / "mine.toml", "--yes", "--unit", "km/h", "--upper", "5000"]
+    assert CliRunner().invoke(app, [*map(str, words)]).exception is None
 
 
 def test_the_list_may_be_named_and_a_limit_given(dataset: Dataset) -> None:

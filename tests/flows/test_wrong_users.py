@@ -124,6 +124,9 @@ HOURS = (
         "bus_2026-03-02_17.csv",
         "bus_2026-03-02_1730.csv",
         "s1_2026-03-02_part2.csv",
+        "bus7-shift1.csv",
+        "bus7_am.csv",
+        "bus7_Evening.csv",
     ),
 )
 
@@ -238,6 +241,12 @@ def test_users_with_two_spellings_are_refused_unless_they_are_stated_to_be_two(
         *[(one, 0) for one in (["7a", "07b", "17"], ["a1", "a10", "A100"], ["x (1)", "x (2)", "x - copy"])],
         (["u7", "U07", "u70"], 2),
         (["4.05", "4.5", "4"], 0),
+        (["Person 1", "person_01", "PERSON-1"], 3),
+        (["12-3", "1-23", "123"], 0),
+        (["E8:31:CD:00:12:7F", "e831cd00127f", "x"], 2),
+        (["{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}", "A0EEBC999C0B4EF8BB6D6BB9BD380A11", "x"], 2),
+        (["Caf\u00e9\u00a07", "Cafe\u0301\u200b 7", "x"], 2),
+        (["-", "_", "+"], 0),
         (["x - Copy", "X", "copy of x"], 3),
         (["x copy 2", "x", "x (1)"], 3),
     ],

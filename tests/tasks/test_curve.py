@@ -10,9 +10,9 @@ import pytest
 from estimates import day
 from support import Dataset
 
+from tasks.account import over_all_days
 from tasks.output_formats.curve import city_curve
 from tasks.output_formats.publication import Publication
-from tasks.release import overview
 
 
 def publication(dataset: Dataset) -> Publication:
@@ -60,7 +60,7 @@ def test_the_page_over_all_days_draws_what_the_entries_say(estimated: Dataset, m
         estimated.run_day(day(number))
     page = (estimated.folder / "store" / "published" / "index.html").read_text()
     assert len(re.findall("<circle ", page)) == 2
-    honest = overview.PublishedRelease
-    monkeypatch.setattr(overview, "PublishedRelease", lambda **fields: replace(honest(**fields), whole_day=None))
+    honest = over_all_days.PublishedRelease
+    monkeypatch.setattr(over_all_days, "PublishedRelease", lambda **fields: replace(honest(**fields), whole_day=None))
     estimated.run_day(day(0))
     assert "<circle " not in (estimated.folder / "store" / "published" / "index.html").read_text()

@@ -135,6 +135,12 @@ def test_the_time_of_a_fix_is_taken_before_that_of_a_server() -> None:
     assert recognise_roles(["serverTime", "deviceTime", "fixTime"])["time"] == "fixTime"
 
 
+def test_what_else_is_said_of_speeds_is_no_speed() -> None:
+    names = ["vehicle_id", "speed_limit", "maxSpeed", "speedAccuracy", "gps_speed_ms"]
+    assert recognise_roles(names)["value"] == "gps_speed_ms"
+    assert "value" not in recognise_roles(names[:-1])
+
+
 def test_a_speed_is_recognised_in_some_languages() -> None:
     names = ["codLinea", "matricula", "lat", "lon", "fechaActual", "velocidad"]
     found = {"latitude": "lat", "longitude": "lon", "time": "fechaActual", "user": "matricula", "value": "velocidad"}

@@ -214,7 +214,9 @@ def test_what_is_left_out_neither_refuses_a_day_nor_hides_what_is_unusable(datas
     only(dataset)
     bad = [{**one, "lat": ""} for one in rows(["pm25"])]
     dataset.write("a.csv", csv([*rows(["o3"] * 50), *rows(["pm25"] * 5), *bad]))
-    with pytest.raises(BadInput, match=r"2 of 8 rows are unusable \(100 left_out, 4 duplicate, 2 place_unreadable\)"):
+    with pytest.raises(
+        BadInput, match=r"2 of 8 rows are unusable \(2 place_unreadable; not counted: 100 left_out, 4 duplicate\)"
+    ):
         dataset.prepare()
 
 

@@ -4,6 +4,7 @@ It reads names, types, times and places, which are public, and no value. Each ch
 """
 
 import dataclasses
+import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -17,6 +18,7 @@ import tzfpy
 from tasks.base.config_presets import preset_times
 from tasks.base.config_source import FOLDERS, OF_PATH, SPEED
 from tasks.base.errors import BadInput
+from tasks.base.time_formats import time_format_problem
 from tasks.base.time_zones import zone_problem
 from tasks.records.init import patterns
 from tasks.records.init.looking import MOST_FILES, look_at, looked_at_first, with_records_first
@@ -47,6 +49,7 @@ from tasks.records.input_formats.all_formats import format_by_name
 from tasks.records.input_formats.input_format import Given, Look
 
 _N_PLACES = 500
+_TOO_FAR = dt.timedelta(days=3653)
 
 
 def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposal:
@@ -63,6 +66,8 @@ def propose_source(files: Sequence[Path], folder: Path, given: Given) -> Proposa
     for option, zone in (("--timezone", given.timezone), ("--time-zone", given.time_zone)):
         if zone is not None and (problem := zone_problem(zone)):
             raise BadInput(f"{option} {zone} {problem}")
+    if given.time_format is not None and (problem := time_format_problem(given.time_format)):
+        raise BadInput(f"--time-format {given.time_format} {problem}; it is written as in --time-format %Y%m%d%H%M")
     n_files, files = len(files), with_records_first(looked_at_first(files), given)
     looks = _looks(files[:MOST_FILES], given)
     first = looks[0]
@@ -202,6 +207,15 @@ def _times(files: Sequence[Path], folder: Path, looks: Sequence[Look], given: Gi
     return found
 
 
+def _refuse_far_days(date: dt.date | None, form: TimesForm, column: str) -> None:
+    """Refuse numbers that would be times of years to come: they are written in another way."""
+    if date is not None and form.unit is not None and date > dt.datetime.now(dt.UTC).date() + _TOO_FAR:
+        raise BadInput(
+            f'the numbers in "{column}" would be times of {date} if they counted {form.unit} since 1970; say how they '
+            "are written with --time-format, as in --time-format %y%m%d%H%M"
+        )
+
+
 def _patterns(
     files: Sequence[Path],
     folder: Path,
@@ -214,6 +228,7 @@ def _patterns(
     columns, zone = proposal.settings["columns"], ZoneInfo(proposal.settings["dataset"]["timezone"])
     first = [form.days(written_times(look, columns), zone) for look in looks]
     proposal.date = max(sum(first, Counter()).items(), key=lambda day: day[1], default=(None, 0))[0]
+    _refuse_far_days(proposal.date, form, ", ".join(of_time(columns)))
     user = columns["user"]
     has_folders = user in FOLDERS and not looks[0].files  # those in an archive are not in the pattern of its file
     dates = None if user in OF_PATH else patterns.dates_of(files, folder)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.base.config_presets import preset_age, preset_columns, preset_unit
+from tasks.base.config_presets import preset_age, preset_columns, preset_ids_change, preset_unit
 from tasks.base.config_source import FOLDERS, OF_FILE, OF_PATH, PLACES, ROLES, SPEED, needed_roles
 from tasks.base.errors import BadInput
 from tasks.base.file_patterns import HOUR_PLACEHOLDER, is_of_path
@@ -35,6 +35,11 @@ def propose_columns(
         columns.update({**preset_columns()[preset], **given.columns})
         proposal.unit = preset_unit(preset)
         reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its values")
+        if when := preset_ids_change(preset):
+            reasons.append(
+                f"Caution: {preset} demands that {columns['user']!r} changes {when}. Then that is what is protected, "
+                "and not the vehicle; ask the source whether its ids stay"
+            )
         age = preset_age(preset)
         if age in look.names:
             columns["age"] = age

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -14,12 +14,17 @@ from tasks.records.init.place_columns import places_in
 from tasks.records.input_formats import recognise
 from tasks.records.input_formats.columns import DEGREES, GEOMETRY
 from tasks.records.input_formats.input_format import Look
+from tasks.records.input_formats.user_names import words_of
 
 _PER_DEGREE = (10_000_000, 1_000_000)
 """What places may count that are whole numbers: E7 and E6."""
 _NEARLY_ALL = 0.98
 _LEAST_UNIT = 100_000
 _FEWEST_EAST = 0.01
+_HALVES = (({"N", "NORTH"}, {"S", "SOUTH"}), ({"E", "EAST"}, {"W", "WEST"}))
+_OF_PLACES = {"lat", "latitude", "lon", "long", "lng", "longitude", "hemi", "hemisphere", "ns", "ew", "n", "e"}
+_OF_WAYS = {"dir", "direction", "bound", "heading", "course", "approach"}
+"""Words of columns that say in which half of the earth a place is, and of those that say where somebody goes."""
 
 
 def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reasons: list[str]) -> np.ndarray:
@@ -50,12 +55,33 @@ def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reason
         reasons.append("places are written with a decimal comma")
     places = np.array([[_number(one, mark) for one in pair] for pair in zip(*written, strict=True)]).reshape(-1, 2)
     places = _in_degrees(places, columns, reasons)
+    _refuse_halves(looks, columns, places)
     places = places[np.isfinite(places).all(axis=1) & (places != 0).any(axis=1)]
     if len(places) and (np.abs(places[:, 0]) > 90).mean() > 0.5 and _on_earth(places[:, ::-1]).any():
         columns["latitude"], columns["longitude"] = columns["longitude"], columns["latitude"]
         places = places[:, ::-1]
         reasons.append("latitude and longitude are swapped: most latitudes were above 90 degrees")
     return _some(places)
+
+
+def _refuse_halves(looks: Sequence[Look], columns: Mapping[str, Any], places: np.ndarray) -> None:
+    """Refuse degrees without a sign, of which another column says that they are in the south or the west.
+
+    Raises:
+        BadInput: There is such a column.
+    """
+    free = dict.fromkeys(name for look in looks for name in look.own_names if name not in columns.values())
+    for axis, of_axis, (plus, minus) in zip(("latitude", "longitude"), places.T, _HALVES, strict=True):
+        for name in free if not (of_axis < 0).any() else ():
+            held = {str(one).strip().upper() for look in looks if name in look.names for one in look.column(name)}
+            texts = held - {"", "NONE"}
+            words = {*words_of(name)}
+            is_of_half = words & (_OF_PLACES if words.isdisjoint(_OF_WAYS) else _OF_PLACES - {"ns", "ew", "n", "e"})
+            if texts & minus and texts <= plus | minus and is_of_half:
+                raise BadInput(
+                    f'"{name}" has {min(texts & minus)}, and no number in "{columns[axis]}" has a minus: so the places '
+                    f"would be on the other side of the earth. Write {axis}s in the {min(minus, key=len)} with a minus"
+                )
 
 
 def _some(places: np.ndarray) -> np.ndarray:

@@ -49,6 +49,7 @@ TIME_FORMATS = (
     "%Y%m%d %H:%M",
     "%d-%b-%Y %H:%M:%S",
     "%b %d, %Y %I:%M:%S %p",
+    "%a, %d %b %Y %H:%M:%S",
 )
 """Forms of times that are looked for, beside ISO 8601 and numbers."""
 

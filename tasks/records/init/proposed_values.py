@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from tasks.base.config_presets import preset_kinds
-from tasks.base.config_source import OF_PATH
+from tasks.base.config_source import OF_PATH, PLACES
 from tasks.base.errors import BadInput
 from tasks.records.init.place_columns import places_in
 from tasks.records.init.proposed import Proposal
+from tasks.records.init.time_columns import of_time
 from tasks.records.input_formats import recognise
 from tasks.records.input_formats.input_format import Given, Look
 
@@ -28,6 +29,7 @@ _OF_WHICH_QUANTITY = {
     *("parameter", "pollutant", "measurand", "phenomenon", "quantity", "observedproperty", "variable", "species"),
     *("unit", "units", "uom", "sensortype"),
 }
+_MOST_KINDS, _FEWEST_REPEATED = 50, 0.1
 _LONGEST_GAP = 120.0  # seconds, as value.longest_gap usually is
 
 
@@ -90,13 +92,31 @@ def rows_that_count(looks: Sequence[Look], given: Given, proposal: Proposal) -> 
             f"{found[0]} count. For those of another say --only {known}={found[1]}"
         )
     others = [name for name in names if name not in columns.values() and name not in columns.get("only", {})]
-    named = [one for one in others if re.sub(r"[^a-z]", "", one.rpartition(".")[2].lower()) in _OF_WHICH_QUANTITY]
+    named = {one for one in others if re.sub(r"[^a-z]", "", one.rpartition(".")[2].lower()) in _OF_WHICH_QUANTITY}
+    named |= {one for one in others if _tells_apart(one, looks, columns)}
     return said + [
         f"Caution: {name!r} has {n} different entries. If they are of several quantities or units, a mean of all says "
         f"nothing: keep the rows of one with --only {name}=…"
         for name in sorted(named)
         if (n := len(_texts(looks, name, columns.get("only", {})))) > 1
     ]
+
+
+def _tells_apart(name: str, looks: Sequence[Look], columns: Mapping[str, Any]) -> bool:
+    """Return whether many rows of one user, time and place have other words in a column: only the first would count."""
+    places = [columns[role] for role in PLACES if role in columns]
+    key = [one for one in (columns["user"], *of_time(columns), *places) if one in looks[0].names]
+    rows = [
+        row
+        for look in looks
+        if {name, *key} <= {*look.names} and not look.format.holds_snapshots
+        for row in zip(*(map(str, look.column(one)) for one in (name, *key)), strict=True)
+    ]
+    words = {word for word, *_ in rows}
+    n_repeated = len(rows) - len({tuple(of) for _, *of in rows})
+    n_alike = len(rows) - len(set(rows))
+    are_words = 1 < len(words) <= _MOST_KINDS and not any(word[:1].isdigit() for word in words)
+    return are_words and n_repeated >= _FEWEST_REPEATED * len(rows) and n_alike <= _FEWEST_REPEATED * n_repeated
 
 
 def _texts(looks: Sequence[Look], name: str, only: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:

@@ -67,6 +67,8 @@ def _header(path: Path, given: Given) -> tuple[str, list[str]]:
         raise text_lines.not_utf8(path) from None
     if not line.strip():
         raise BadInput(f"{path}: its first line is empty, and must be the header; remove it, or name another file")
+    if "\0" in line:
+        raise text_lines.not_utf8(path)
     text_lines.refuse_separator(path, line)
     known = given.delimiter or ("\t" if path.name.endswith(packed(".tsv")) else None)
     if recognise.is_comment(line, lines[1].decode("utf-8", "replace").rstrip("\r\n"), known):
@@ -79,8 +81,6 @@ def _header(path: Path, given: Given) -> tuple[str, list[str]]:
             "give each column a name in it. If it is a record, name the columns in order with --header, and say what "
             'stands between them, for example --header "id,time,lat,lon,speed" --delimiter ","'
         )
-    if "\0" in line:
-        raise text_lines.not_utf8(path)
     delimiter = known or recognise.delimiter_of(line)
     return delimiter, recognise.split(line, delimiter)
 

@@ -32,6 +32,7 @@ _NUMBERED = re.compile(r"\n\d{1,6}(?!\d)")
 """A date and the number after it, which may be an hour, and as well the number of somebody."""
 _CLOCK = re.compile(r"\d{1,6}|1\d{9}(\d{3})?")
 """What in the folder of a day may be an hour, a part, or a time since 1970, and is too short for a device's number."""
+_PARTS_OF_DAY = {"am", "pm", "morning", "noon", "afternoon", "evening", "night"}
 _HOUR_OF_DAY = re.compile(r"(?<![a-z\d])(\d\d?(h|hrs?|uhr|am|pm)|[th]?\d\d?h[0-5]\d)(?![a-z\d])", re.IGNORECASE)
 
 
@@ -69,7 +70,7 @@ def _is_time(folder: str) -> bool:
 def _names_somebody(left: str, is_of_time: bool) -> bool:
     words = words_of(left)
     rest = [one for one in words if one not in COUNTED]
-    if not rest or _counts(words) or _HOUR_OF_DAY.search(left):
+    if not rest or _counts(words) or _HOUR_OF_DAY.search(left) or words[-1] in _PARTS_OF_DAY:
         return False
     return not is_of_time or any(not _CLOCK.fullmatch(one) and one not in ("h", "t", "z") for one in rest)
 

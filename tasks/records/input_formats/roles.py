@@ -34,6 +34,8 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 """What each role but the user is called, the likeliest first."""
 _NO_SPEEDS = {"fare", "fareamount", "amount"}
+_OF_SPEEDS = {"limit", "max", "maximum", "allowed", "accuracy", "error", "unit", "units", "std", "confidence", "valid"}
+"""Words beside that of a speed that make it something else."""
 _ORDER = ("latitude", "longitude", "time", "user", "value")
 """The order in which a column is looked for."""
 _AS_PART = {"latitude": "latitude", "longitude": "longitude", "time": "time", "value": "speed"}
@@ -95,6 +97,8 @@ def _rank(name: str, role: str) -> tuple[int, ...] | None:
     for plain in plain_names:
         if plain in words:
             return (words.index(plain),)
+    if role == "value" and not _OF_SPEEDS.isdisjoint(words_of(name.rpartition(".")[2])):
+        return None
     is_last = not _AS_LAST_WORD.get(role, set()).isdisjoint(words_of(name)[-1:])
     return (len(words),) if is_last or _AS_PART[role] in plain_names[0] else None
 

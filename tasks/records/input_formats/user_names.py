@@ -19,14 +19,14 @@ COUNTED = frozenset(
         "evening night today yesterday latest monday tuesday wednesday thursday friday saturday sunday january "
         "february march april june july august september october november december stunde uhr tag woche monat jahr "
         "heure jour semaine mois annee hora dia semana mes ano giorno settimana mese uur part chunk batch split "
-        "shard segment page snapshot export dump trip tour ride journey route session trips tours rides journeys "
+        "shard segment shift page snapshot export dump trip tour ride journey route session trips tours rides journeys "
         "routes sessions hours days parts data file record records output activity workout track walk run hike"
     )
 )
 """What is counted, and each number of it is another user: times, parts of a whole, and trips."""
 
 _PASSING = frozenset(
-    _words("stop line block shift order request booking ride fare transaction tap event message row sequence point leg")
+    _words("stop line block order request booking ride fare transaction tap event message row sequence point leg")
 )
 """What else is no user."""
 

@@ -77,7 +77,11 @@ def judge_day(
     if n_lost > limit * n_rows or not counts.get(KEPT):
         is_of_others = OUTSIDE_DAY not in uncounted and counts.get(OUTSIDE_DAY, 0) > limit * n_rows
         kind = OtherDays if is_of_others else BadInput
-        raise kind(_too_many(date, counts, n_lost, n_rows, n_swapped, config))
+        counted, others = (
+            {one: n for one, n in counts.items() if (one in uncounted) == is_other} for is_other in (0, 1)
+        )
+        why = _listed(counted) + (f"; not counted: {_listed(others)}" if others else "")
+        raise kind(_too_many(f"{date}: {n_lost} of {n_rows} rows are unusable ({why})", counted, n_swapped, config))
 
 
 def count_swapped(connection: warehouse.Connection, config: Config) -> int:
@@ -154,16 +158,15 @@ def _empty_day(connection: warehouse.Connection, day: dict[str, Any], counts: di
     return f"{day['date']} has no valid records{why}; {held}. {hint(counts, config) or OF_DAY}"
 
 
-def _too_many(date: dt.date, counts: dict[str, int], n_lost: int, n_rows: int, n_swapped: int, config: Config) -> str:
+def _too_many(problem: str, counts: dict[str, int], n_swapped: int, config: Config) -> str:
     remedy = hint(counts, config)
-    if 2 * n_swapped > n_lost and config.columns.latitude is not None:
+    if 2 * n_swapped > sum(counts.values()) - counts.get(KEPT, 0) and config.columns.latitude is not None:
         remedy = (
             "With columns.latitude and columns.longitude swapped most of these rows would lie in the area: check them."
         )
     return (
-        f"{date}: {n_lost} of {n_rows} rows are unusable ({_listed(counts)}), more than "
-        f"validation.max_quarantined_share = {config.validation.max_quarantined_share} allows; nothing was spent. "
-        f"{remedy} {OF_SOURCE}"
+        f"{problem}, more than validation.max_quarantined_share = {config.validation.max_quarantined_share} allows; "
+        f"nothing was spent. {remedy} {OF_SOURCE}"
     )
 
 
