@@ -203,8 +203,10 @@ def city_law(
     widths = np.exp((softmax(log, axis=1) * np.log([one.width for one in trials]).reshape(log.shape)).sum(axis=1))
     firsts = trials[:: _WIDTHS.size]
     likely = [replace(one, width=width) for one, width in zip(firsts, widths.tolist(), strict=True)]
-    # an atom is told of by the share at the lower bound alone; elsewhere it would take what a normal law does not fit
-    shares = softmax([_log_likelihood(*_off(one, points[:1], seen[:1], noise)) for one in likely])
+    # an atom is told of by the shares below which few records lie without it: they are no less than that at the lower
+    # bound. Elsewhere an atom would take what a normal law does not fit
+    few = np.union1d(0, np.flatnonzero(_at(points, likely[-1].city) < _ATOM))
+    shares = softmax([_log_likelihood(*_off(one, points[few], seen[few], noise)) for one in likely])
     found = [_told(one, points, seen, noise) for one in likely]
     best = int(shares.argmax())
     cumulative, _ = found[best]

@@ -16,11 +16,11 @@ case
             regexp_replace(
                 regexp_replace(
                     regexp_replace(lower(nfc_normalize(user_id)), '(^|[^0-9.,])0+([0-9])', '\1\2', 'g'),
-                    '[^\pL\pM\pN]+', '-', 'g'
+                    '[^\pL\pM\pN\p{So}]+', '-', 'g'
                 ),
-                '([^0-9])-', '\1', 'g'
+                '([^\pN])-', '\1', 'g'
             ),
-            '-([^0-9])', '\1', 'g'
+            '-([^\pN])', '\1', 'g'
         ),
         '-'
     ), ''), user_id)

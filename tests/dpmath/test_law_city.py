@@ -64,6 +64,23 @@ def test_records_lie_about_their_mean_as_measured_also_where_none_were_before(wr
         assert 0.5 * spread < deviation < 1.5 * spread, f"moved by {moved}"
 
 
+@pytest.mark.parametrize(("atom", "fluke"), [(0.0, 0.15), (0.3, -0.15)])
+def test_one_noisy_share_makes_no_atom_and_takes_none_where_those_above_it_say_otherwise(
+    atom: float, fluke: float
+) -> None:
+    """A false atom is far from all records, and on a colder day the tilted laws would be most of it."""
+    rng = np.random.default_rng(4)
+    mean, true = a_narrow_city(1.5, rng)
+    true = (1 - atom) * true + atom * np.eye(N_BINS)[0]
+    widths = (2.25 + atom * (1 - atom) * 60**2) * law_city._WIDTHS
+    trials = [a_guess(width, one, (1 - atom) * mean, 0.3) for one in (0.1, 0.0) for width in widths]
+    points = thresholds(trials[0], [50.0])
+    below = np.stack([BINS.shares_below(point) for point in points])
+    off = below @ true - below @ np.diff(trials[0].city, prepend=0.0)
+    likely, _, _ = city_law(trials, points, off + fluke * (points == 0), 0.06)
+    assert (likely.atom > 0) == (atom > 0)
+
+
 def test_thresholds_are_the_limits_the_lower_bound_and_points_that_share_the_records() -> None:
     guess = a_guess(200.0, 0.1, np.array([25.0]))
     found = thresholds(guess, [30.0, 50.0])

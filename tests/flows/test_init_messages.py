@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,26 @@ def test_values_of_several_quantities_are_cautioned_without_saying_which(dataset
         assert "ozone" not in said
 
 
+def test_files_of_users_at_one_place_are_not_rows_that_a_column_tells_apart(dataset: Dataset) -> None:
+    for owner in ("ann", "ben", "cid"):
+        rows = "".join(f"{DATE}T08:{n:02}:00Z,47.0,8.3,{n},{owner}\n" for n in range(20))
+        dataset.write(f"dev-{owner}.csv", "time,lat,lon,speed,owner\n" + rows)
+    files = sorted((dataset.folder / "raw").glob("dev-*.csv"))
+    words = ["init", *files, "--to", dataset.folder / "mine.toml", "--yes", "--unit", "km/h", "--upper", "50"]
+    done = CliRunner().invoke(app, [*map(str, words), "--user", "{file}"])
+    assert done.exception is None, done.output
+    assert "different entries" not in done.output
+
+
+def test_an_archive_whose_parts_have_other_columns_is_looked_at(dataset: Dataset) -> None:
+    path = dataset.write("a.zip", b"")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.csv", HEADER.strip() + ",note\n" + ROW.strip() + ",x\n")
+        archive.writestr("b.csv", HEADER + ROW.replace("b1", "b2"))
+    words = ["init", path, "--to", dataset.folder / "mine.toml", "--yes", "--unit", "km/h", "--upper", "5000"]
+    assert CliRunner().invoke(app, [*map(str, words)]).exception is None
+
+
 @pytest.mark.parametrize(("minutes", "kinds", "is_said"), [(1, "ab", True), (2, "ab", False), (1, "aa", False)])
 def test_rows_that_only_a_column_of_words_tells_apart_are_cautioned_of(
     dataset: Dataset, minutes: int, kinds: str, is_said: bool
@@ -140,7 +161,7 @@ def test_rows_that_only_a_column_of_words_tells_apart_are_cautioned_of(
     assert ("Caution: 'was' has 2 different entries" in " ".join(done.output.split())) == is_said
 
 
-@pytest.mark.parametrize("column", ["n_dir,S", "half,S", "lat_dir,N"])
+@pytest.mark.parametrize("column", ["n_dir,S", "half,S", "lat_dir,N", "direction_long,West", "name,S"])
 def test_a_column_that_says_nothing_of_the_half_of_the_earth_is_left_alone(dataset: Dataset, column: str) -> None:
     name, entry = column.split(",")
     file = dataset.write("a.csv", f"{HEADER.strip()},{name}\n{ROW.strip()},{entry}\n")

@@ -136,7 +136,7 @@ def test_the_time_of_a_fix_is_taken_before_that_of_a_server() -> None:
 
 
 def test_what_else_is_said_of_speeds_is_no_speed() -> None:
-    names = ["vehicle_id", "speed_limit", "maxSpeed", "speedAccuracy", "gps_speed_ms"]
+    names = ["vehicle_id", "speed_limit", "speedAccuracy", "gps_speed_ms"]
     assert recognise_roles(names)["value"] == "gps_speed_ms"
     assert "value" not in recognise_roles(names[:-1])
 

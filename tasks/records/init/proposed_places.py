@@ -21,10 +21,13 @@ _PER_DEGREE = (10_000_000, 1_000_000)
 _NEARLY_ALL = 0.98
 _LEAST_UNIT = 100_000
 _FEWEST_EAST = 0.01
-_HALVES = (({"N", "NORTH"}, {"S", "SOUTH"}), ({"E", "EAST"}, {"W", "WEST"}))
-_OF_PLACES = {"lat", "latitude", "lon", "long", "lng", "longitude", "hemi", "hemisphere", "ns", "ew", "n", "e"}
+_HALVES = {
+    "latitude": ({"lat", "latitude", "ns", "n", "hemisphere"}, {"S", "SOUTH"}),
+    "longitude": ({"lon", "long", "lng", "longitude", "ew", "e", "hemisphere"}, {"W", "WEST"}),
+}
+"""Words of columns that say in which half of the earth a place is, and what they say where degrees have a minus."""
 _OF_WAYS = {"dir", "direction", "bound", "heading", "course", "approach"}
-"""Words of columns that say in which half of the earth a place is, and of those that say where somebody goes."""
+"""Words of columns that say where somebody goes, but for `lat_dir` and `lon_dir`."""
 
 
 def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reasons: list[str]) -> np.ndarray:
@@ -55,7 +58,7 @@ def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reason
         reasons.append("places are written with a decimal comma")
     places = np.array([[_number(one, mark) for one in pair] for pair in zip(*written, strict=True)]).reshape(-1, 2)
     places = _in_degrees(places, columns, reasons)
-    _refuse_halves(looks, columns, places)
+    _refuse_halves(looks, columns)
     places = places[np.isfinite(places).all(axis=1) & (places != 0).any(axis=1)]
     if len(places) and (np.abs(places[:, 0]) > 90).mean() > 0.5 and _on_earth(places[:, ::-1]).any():
         columns["latitude"], columns["longitude"] = columns["longitude"], columns["latitude"]
@@ -64,23 +67,27 @@ def places_of(looks: Sequence[Look], settings: dict[str, dict[str, Any]], reason
     return _some(places)
 
 
-def _refuse_halves(looks: Sequence[Look], columns: Mapping[str, Any], places: np.ndarray) -> None:
-    """Refuse degrees without a sign, of which another column says that they are in the south or the west.
+def _refuse_halves(looks: Sequence[Look], columns: Mapping[str, Any]) -> None:
+    """Refuse degrees without a minus if another column says of each of them that it is in the south or the west.
 
     Raises:
         BadInput: There is such a column.
     """
     free = dict.fromkeys(name for look in looks for name in look.own_names if name not in columns.values())
-    for axis, of_axis, (plus, minus) in zip(("latitude", "longitude"), places.T, _HALVES, strict=True):
-        for name in free if not (of_axis < 0).any() else ():
-            held = {str(one).strip().upper() for look in looks if name in look.names for one in look.column(name)}
-            texts = held - {"", "NONE"}
+    for role, (called, minus) in _HALVES.items():
+        for name in free:
             words = {*words_of(name)}
-            is_of_half = words & (_OF_PLACES if words.isdisjoint(_OF_WAYS) else _OF_PLACES - {"ns", "ew", "n", "e"})
-            if texts & minus and texts <= plus | minus and is_of_half:
+            of_way = words & _OF_WAYS and words.isdisjoint({"lat", "latitude", "lon", "lng", "longitude"})
+            if not words & called or of_way:
+                continue
+            here = [look for look in looks if name in look.names]
+            pairs = [pair for look in here for pair in zip(look.column(name), look.column(columns[role]), strict=False)]
+            texts = {str(text).strip().upper() for text, degrees in pairs if _number(degrees, ",") > 0}
+            is_signed = any(_number(degrees, ",") < 0 for _, degrees in pairs)
+            if texts and texts <= minus and not is_signed:
                 raise BadInput(
-                    f'"{name}" has {min(texts & minus)}, and no number in "{columns[axis]}" has a minus: so the places '
-                    f"would be on the other side of the earth. Write {axis}s in the {min(minus, key=len)} with a minus"
+                    f'"{name}" has {min(texts)}, and no number in "{columns[role]}" has a minus: so the places would '
+                    f"be on the other side of the earth. Write {role}s in the {min(minus, key=len)} with a minus"
                 )
 
 

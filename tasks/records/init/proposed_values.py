@@ -1,10 +1,11 @@
 """Proposes speeds from positions for the value, where no column is named like one and users move.
 
-It cautions where values are of several quantities. Only users, times and places are looked at, what columns say of the
-quantity, and of a value of GTFS-Realtime only whether any vehicle has one.
+It cautions where values are of several quantities. The value is not looked at, but of GTFS-Realtime whether any vehicle
+has one: users, times and places are, and the words of other columns.
 """
 
 import datetime as dt
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -93,7 +94,7 @@ def rows_that_count(looks: Sequence[Look], given: Given, proposal: Proposal) -> 
         )
     others = [name for name in names if name not in columns.values() and name not in columns.get("only", {})]
     named = {one for one in others if re.sub(r"[^a-z]", "", one.rpartition(".")[2].lower()) in _OF_WHICH_QUANTITY}
-    named |= {one for one in others if _tells_apart(one, looks, columns)}
+    named |= _telling_apart(others, looks, columns)
     return said + [
         f"Caution: {name!r} has {n} different entries. If they are of several quantities or units, a mean of all says "
         f"nothing: keep the rows of one with --only {name}=…"
@@ -102,21 +103,37 @@ def rows_that_count(looks: Sequence[Look], given: Given, proposal: Proposal) -> 
     ]
 
 
-def _tells_apart(name: str, looks: Sequence[Look], columns: Mapping[str, Any]) -> bool:
-    """Return whether many rows of one user, time and place have other words in a column: only the first would count."""
+def _telling_apart(names: Sequence[str], looks: Sequence[Look], columns: Mapping[str, Any]) -> set[str]:
+    """Return columns of few words that alone tell many rows of one user, time and place apart: only one would count."""
     places = [columns[role] for role in PLACES if role in columns]
-    key = [one for one in (columns["user"], *of_time(columns), *places) if one in looks[0].names]
-    rows = [
-        row
-        for look in looks
-        if {name, *key} <= {*look.names} and not look.format.holds_snapshots
-        for row in zip(*(map(str, look.column(one)) for one in (name, *key)), strict=True)
-    ]
-    words = {word for word, *_ in rows}
-    n_repeated = len(rows) - len({tuple(of) for _, *of in rows})
-    n_alike = len(rows) - len(set(rows))
-    are_words = 1 < len(words) <= _MOST_KINDS and not any(word[:1].isdigit() for word in words)
-    return are_words and n_repeated >= _FEWEST_REPEATED * len(rows) and n_alike <= _FEWEST_REPEATED * n_repeated
+    key = [one for one in (columns["user"], *of_time(columns), *places) if one not in OF_PATH]
+    parts = [part for whole in looks if not whole.format.holds_snapshots for part in whole.parts or (whole,)]
+    keyed = []
+    for number, look in enumerate(part for part in parts if {*key} <= {*part.names}):
+        of_path = [[str(number)] * len(look.column(key[0]))] * (columns["user"] in OF_PATH)
+        keyed.append((look, [*zip(*of_path, *(map(str, look.column(one)) for one in key), strict=True)]))
+    rows = [row for _, some in keyed for row in some]
+    if len(rows) - len(set(rows)) < _FEWEST_REPEATED * max(1, len(rows)):
+        return set()
+    return {name for name in names if _tells_apart(name, keyed)}
+
+
+def _tells_apart(name: str, keyed: Sequence[tuple[Look, list[tuple[str, ...]]]]) -> bool:
+    rows, words = [], set[str]()
+    for look, some in keyed:
+        if name in look.names:
+            written = [str(one).strip() for one in look.column(name)]
+            rows += [*zip(written, some, strict=True)]
+            words.update(written)
+    n_repeated = len(rows) - len({of for _, of in rows})
+    are_words = 1 < len(words) <= min(_MOST_KINDS, len(rows) / 4) and not any(map(_is_number, words))
+    return are_words and len(rows) - len(set(rows)) <= _FEWEST_REPEATED * n_repeated
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        return math.isfinite(float(text))
+    return False
 
 
 def _texts(looks: Sequence[Look], name: str, only: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:

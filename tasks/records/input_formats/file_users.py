@@ -70,7 +70,8 @@ def _is_time(folder: str) -> bool:
 def _names_somebody(left: str, is_of_time: bool) -> bool:
     words = words_of(left)
     rest = [one for one in words if one not in COUNTED]
-    if not rest or _counts(words) or _HOUR_OF_DAY.search(left) or words[-1] in _PARTS_OF_DAY:
+    of_part = len(words) > 1 and words[-1] in _PARTS_OF_DAY
+    if not rest or of_part or _counts(words) or _HOUR_OF_DAY.search(left):
         return False
     return not is_of_time or any(not _CLOCK.fullmatch(one) and one not in ("h", "t", "z") for one in rest)
 
@@ -92,7 +93,8 @@ def user_of_path(path: Path, which: str, folder: Path) -> str | None:
         return user_of_file(path, folder)
     folders = Path(os.path.relpath(path.resolve(), folder.resolve())).parent.parts[::-1]
     name = "".join(folders[FOLDERS.index(which) :][:1]).strip()
-    return None if name in ("", os.pardir) or _is_time(name) else name
+    is_part = name.lower() in _PARTS_OF_DAY
+    return None if name in ("", os.pardir) or is_part or _is_time(name) else name
 
 
 def needed_user(path: Path, config: Config) -> str:

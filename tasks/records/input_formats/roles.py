@@ -34,7 +34,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 """What each role but the user is called, the likeliest first."""
 _NO_SPEEDS = {"fare", "fareamount", "amount"}
-_OF_SPEEDS = {"limit", "max", "maximum", "allowed", "accuracy", "error", "unit", "units", "std", "confidence", "valid"}
+_OF_SPEEDS = {"limit", "accuracy", "error", "std", "confidence", "uncertainty"}
 """Words beside that of a speed that make it something else."""
 _ORDER = ("latitude", "longitude", "time", "user", "value")
 """The order in which a column is looked for."""
