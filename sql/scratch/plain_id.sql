@@ -7,7 +7,7 @@
 create or replace temp macro plain_id(user_id) as
 case
     when
-        regexp_full_match(user_id, '[^0-9A-Za-z]?([0-9A-Fa-f]{2}([0-9A-Fa-f]{2})*[^0-9A-Za-z]?){3,}')
+        regexp_full_match(user_id, '[^0-9A-Za-z]?([0-9A-Fa-f]{2}[^0-9A-Za-z]?)+')
         and length(regexp_replace(user_id, '[^0-9A-Za-z]+', '', 'g')) >= 12
         and regexp_matches(user_id, '[A-Fa-f]')
         then lower(regexp_replace(user_id, '[^0-9A-Za-z]+', '', 'g'))

@@ -36,6 +36,13 @@ def begun(dataset: Dataset, *words: object) -> str:
     return said
 
 
+def made(dataset: Dataset, *words: object, name: str = "mine.toml") -> str:
+    """Return what init says of files that it can use."""
+    done = CliRunner().invoke(app, ["init", *map(str, words), "--to", str(dataset.folder / name), "--yes"])
+    assert done.exception is None, (done.output, done.exception)
+    return " ".join(done.output.split())
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -101,12 +108,7 @@ def test_lists_within_a_list_are_read_as_init_advises(dataset: Dataset) -> None:
     said = begun(dataset, file)
     advised = said.split('say --records "')[1].split('"')[0]
     assert advised == "routes[*].buses"
-    to = dataset.folder / "mine.toml"
-    done = CliRunner().invoke(
-        app, ["init", str(file), "--to", str(to), "--yes", "--unit", "km/h", "--records", advised]
-    )
-    assert done.exception is None, done.output
-    assert "was read: 2 rows kept" in done.output
+    assert "was read: 2 rows kept" in made(dataset, file, "--unit", "km/h", "--records", advised)
 
 
 def test_values_of_several_quantities_are_cautioned_without_saying_which(dataset: Dataset) -> None:
@@ -114,11 +116,8 @@ def test_values_of_several_quantities_are_cautioned_without_saying_which(dataset
     for name, second, is_said in (("one", "pm25", False), ("two", "ozone", True)):
         kinds = ("pm25", second) * 5
         rows = "".join(f"s{n % 3},{DATE}T08:0{n}:00Z,47.0{n},8.3,{n},{kinds[n]},ppm\n" for n in range(9))
-        file, to = dataset.write("a.csv", header + rows), dataset.folder / f"{name}.toml"
-        words = ["init", file, "--to", to, "--yes", "--unit", "ppm", "--upper", "50"]
-        done = CliRunner().invoke(app, [*map(str, words)])
-        assert done.exception is None, done.output
-        said = " ".join(done.output.split())
+        file = dataset.write("a.csv", header + rows)
+        said = made(dataset, file, "--unit", "ppm", "--upper", "50", name=f"{name}.toml")
         assert ("Caution: 'parameter' has 2 different entries" in said) == is_said
         assert "'units' has" not in said
         assert "ozone" not in said
@@ -129,10 +128,8 @@ def test_files_of_users_at_one_place_are_not_rows_that_a_column_tells_apart(data
         rows = "".join(f"{DATE}T08:{n:02}:00Z,47.0,8.3,{n},{owner}\n" for n in range(20))
         dataset.write(f"dev-{owner}.csv", "time,lat,lon,speed,owner\n" + rows)
     files = sorted((dataset.folder / "raw").glob("dev-*.csv"))
-    words = ["init", *files, "--to", dataset.folder / "mine.toml", "--yes", "--unit", "km/h", "--upper", "50"]
-    done = CliRunner().invoke(app, [*map(str, words), "--user", "{file}"])
-    assert done.exception is None, done.output
-    assert "different entries" not in done.output
+    said = made(dataset, *files, "--unit", "km/h", "--upper", "50", "--user", "{file}")
+    assert "different entries" not in said
 
 
 def test_an_archive_whose_parts_have_other_columns_is_looked_at(dataset: Dataset) -> None:
@@ -140,8 +137,7 @@ def test_an_archive_whose_parts_have_other_columns_is_looked_at(dataset: Dataset
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.csv", HEADER.strip() + ",note\n" + ROW.strip() + ",x\n")
         archive.writestr("b.csv", HEADER + ROW.replace("b1", "b2"))
-    words = ["init", path, "--to", dataset.folder / "mine.toml", "--yes", "--unit", "km/h", "--upper", "5000"]
-    assert CliRunner().invoke(app, [*map(str, words)]).exception is None
+    made(dataset, path, "--unit", "km/h", "--upper", "5000")
 
 
 @pytest.mark.parametrize(("minutes", "kinds", "is_said"), [(1, "ab", True), (2, "ab", False), (1, "aa", False)])
@@ -154,28 +150,21 @@ def test_rows_that_only_a_column_of_words_tells_apart_are_cautioned_of(
         for n in range(30)
         for k, kind in enumerate(kinds)
     )
-    file, to = dataset.write("a.csv", HEADER.strip() + ",was\n" + rows), dataset.folder / "mine.toml"
-    words = ["init", file, "--to", to, "--yes", "--unit", "km/h", "--upper", "50"]
-    done = CliRunner().invoke(app, [*map(str, words)])
-    assert done.exception is None, done.output
-    assert ("Caution: 'was' has 2 different entries" in " ".join(done.output.split())) == is_said
+    said = made(dataset, dataset.write("a.csv", HEADER.strip() + ",was\n" + rows), "--unit", "km/h", "--upper", "50")
+    assert ("Caution: 'was' has 2 different entries" in said) == is_said
 
 
 @pytest.mark.parametrize("column", ["n_dir,S", "half,S", "lat_dir,N", "direction_long,West", "name,S"])
 def test_a_column_that_says_nothing_of_the_half_of_the_earth_is_left_alone(dataset: Dataset, column: str) -> None:
     name, entry = column.split(",")
     file = dataset.write("a.csv", f"{HEADER.strip()},{name}\n{ROW.strip()},{entry}\n")
-    words = ["init", file, "--to", dataset.folder / "mine.toml", "--yes", "--unit", "km/h", "--upper", "5000"]
-    assert CliRunner().invoke(app, [*map(str, words)]).exception is None
+    made(dataset, file, "--unit", "km/h", "--upper", "5000")
 
 
 def test_the_list_may_be_named_and_a_limit_given(dataset: Dataset) -> None:
     file = dataset.write("a.json", f'{{"all": [{RECORD}], "pages": [{{"n": 1}}, {{"n": 2}}]}}')
-    to = dataset.folder / "mine.toml"
-    words = ["init", file, "--to", to, "--yes", "--unit", "km/h", "--records", "all", "--max-quarantined-share", "0.2"]
-    done = CliRunner().invoke(app, [*map(str, words)])
-    assert done.exception is None, done.output
-    config = load_config(to)
+    made(dataset, file, "--unit", "km/h", "--records", "all", "--max-quarantined-share", "0.2")
+    config = load_config(dataset.folder / "mine.toml")
     assert (config.dataset.records, float(config.validation.max_quarantined_share)) == ("all", 0.2)
 
 
@@ -208,18 +197,12 @@ def test_so_are_parquet_files_whose_columns_have_other_types_unless_it_is_the_va
 
     files = [write("a.parquet"), write("b.parquet", speed=9.5), write("c.parquet", lat="47.0")]
     assert 'has the type large_string in "lat" (latitude), and a.parquet has double' in begun(dataset, *files)
-    made = CliRunner().invoke(
-        app, ["init", *map(str, files[:2]), "--to", str(dataset.folder / "m.toml"), "--yes", "--unit", "km/h"]
-    )
-    assert made.exception is None
+    made(dataset, *files[:2], "--unit", "km/h")
 
 
 def test_an_empty_snapshot_among_others_is_no_other_form(dataset: Dataset) -> None:
     files = [dataset.write("a.json", f'{{"r": [{RECORD}]}}'), dataset.write("b.json", '{"r": []}')]
-    words = ["init", *files, "--to", dataset.folder / "mine.toml", "--yes", "--unit", "km/h"]
-    done = CliRunner().invoke(app, [*map(str, words)])
-    assert done.exception is None, done.exception
-    assert f"{DATE} was read: 1 rows kept" in done.output
+    assert f"{DATE} was read: 1 rows kept" in made(dataset, *files, "--unit", "km/h")
 
 
 @pytest.mark.quick(1)

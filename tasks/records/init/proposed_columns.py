@@ -31,19 +31,7 @@ def propose_columns(
     _refuse_absent(look, named)
     preset = fitting_preset(look, files, folder, given)
     if preset:
-        proposal.settings["dataset"]["preset"] = preset
-        columns.update({**preset_columns()[preset], **given.columns})
-        proposal.unit = preset_unit(preset)
-        reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its values")
-        if when := preset_ids_change(preset):
-            reasons.append(
-                f"Caution: {preset} demands that {columns['user']!r} changes {when}. Then that is what is protected, "
-                "and not the vehicle; ask the source whether its ids stay"
-            )
-        age = preset_age(preset)
-        if age in look.names:
-            columns["age"] = age
-            reasons.append(f"{age!r} has how old each place is: it is taken off the time")
+        _take_columns_of(preset, look, given, proposal)
         return None
     free = [name for name in look.own_names if name not in [one for _, one in named]]
     found = _found_columns(looks, free, given)
@@ -67,6 +55,24 @@ def propose_columns(
         proposal.missing = ["value"]  # the first to be known: it is never looked into
     proposal.unit = "km/h" if columns.get("value") == SPEED else unit_of(columns.get("value", ""))
     return times if any(map(is_of_path, of_time(columns) if "time" in columns else ())) else None
+
+
+def _take_columns_of(preset: str, look: Look, given: Given, proposal: Proposal) -> None:
+    """Note the columns of a preset, but for those that the owner names, and its unit."""
+    columns, reasons = proposal.settings["columns"], proposal.reasons
+    proposal.settings["dataset"]["preset"] = preset
+    columns.update({**preset_columns()[preset], **given.columns})
+    proposal.unit = preset_unit(preset)
+    reasons.append(f"the columns are those of {preset}, which the preset knows, with the unit of its values")
+    if when := preset_ids_change(preset):
+        reasons.append(
+            f"Caution: {preset} demands that {columns['user']!r} changes {when}. Then that is what is protected, "
+            "and not the vehicle; ask the source whether its ids stay"
+        )
+    age = preset_age(preset)
+    if age in look.names:
+        columns["age"] = age
+        reasons.append(f"{age!r} has how old each place is: it is taken off the time")
 
 
 _OF_WHAT = {

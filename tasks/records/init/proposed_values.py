@@ -5,7 +5,6 @@ has one: users, times and places are, and the words of other columns.
 """
 
 import datetime as dt
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -126,14 +125,8 @@ def _tells_apart(name: str, keyed: Sequence[tuple[Look, list[tuple[str, ...]]]])
             rows += [*zip(written, some, strict=True)]
             words.update(written)
     n_repeated = len(rows) - len({of for _, of in rows})
-    are_words = 1 < len(words) <= min(_MOST_KINDS, len(rows) / 4) and not any(map(_is_number, words))
+    are_words = 1 < len(words) <= min(_MOST_KINDS, len(rows) / 4) and not any(map(recognise.is_number, words))
     return are_words and len(rows) - len(set(rows)) <= _FEWEST_REPEATED * n_repeated
-
-
-def _is_number(text: str) -> bool:
-    with suppress(ValueError):
-        return math.isfinite(float(text))
-    return False
 
 
 def _texts(looks: Sequence[Look], name: str, only: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:

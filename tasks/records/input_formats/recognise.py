@@ -88,7 +88,7 @@ def is_header(line: str, delimiter: str | None) -> bool:
     tried = {one: split(line, one) for one in (_DELIMITERS if delimiter is None else (delimiter,))}
     if any(sum(not field.strip() for field in fields) > 1 for one, fields in tried.items() if one != " "):
         return False
-    return not any(_is_number(field) for fields in tried.values() for field in fields)
+    return not any(is_number(field) for fields in tried.values() for field in fields)
 
 
 def is_comment(line: str, following: str, delimiter: str | None) -> bool:
@@ -100,6 +100,11 @@ def is_comment(line: str, following: str, delimiter: str | None) -> bool:
         return False
     between = delimiter or delimiter_of(following)
     return 1 < len(split(following, between)) != len(split(line, between))
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a finite number, with a decimal point or comma."""
+    return _number(text.replace(",", ".")) is not None
 
 
 def decimal_mark(places: Iterable[str]) -> str:
@@ -159,10 +164,6 @@ def _number(written: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
-
-
-def _is_number(text: str) -> bool:
-    return _number(text.replace(",", ".")) is not None
 
 
 def _is_text(start: bytes) -> bool:

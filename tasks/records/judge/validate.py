@@ -72,14 +72,13 @@ def judge_day(
         kind = BadInput if sum(counts.values()) > counts.get(LEFT_OUT, 0) else NoRecords
         raise kind(_empty_day(connection, day, counts, config))
     uncounted = (DUPLICATE, TWICE, LEFT_OUT, *((OUTSIDE_DAY,) if holds_snapshots(config) else ()))
-    n_rows = sum(counts.values()) - sum(counts.get(reason, 0) for reason in uncounted)
+    counted = {reason: n for reason, n in counts.items() if reason not in uncounted}
+    n_rows = sum(counted.values())
     n_lost = n_rows - counts.get(KEPT, 0)
     if n_lost > limit * n_rows or not counts.get(KEPT):
-        is_of_others = OUTSIDE_DAY not in uncounted and counts.get(OUTSIDE_DAY, 0) > limit * n_rows
+        is_of_others = counted.get(OUTSIDE_DAY, 0) > limit * n_rows
         kind = OtherDays if is_of_others else BadInput
-        counted, others = (
-            {one: n for one, n in counts.items() if (one in uncounted) == is_other} for is_other in (0, 1)
-        )
+        others = {reason: n for reason, n in counts.items() if reason in uncounted}
         why = _listed(counted) + (f"; not counted: {_listed(others)}" if others else "")
         raise kind(_too_many(f"{date}: {n_lost} of {n_rows} rows are unusable ({why})", counted, n_swapped, config))
 
