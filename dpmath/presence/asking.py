@@ -13,8 +13,9 @@ from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import Users, expected_users
 from dpmath.presence.lengths import RECORDS, USERS
 from dpmath.presence.loadings import Wanted, whole_loadings
+from dpmath.presence.looks import By, Check, Kept
 from dpmath.presence.numbers import Numbers
-from dpmath.presence.questions import RECORD, Block, By, Check, Kept, Sums, Totals
+from dpmath.presence.questions import RECORD, Block, Sums, Totals
 from dpmath.presence.residuals import few
 from dpmath.presence.shares import share_centre
 from dpmath.presence.state import VALUES_OF_DAY, Asked, Known, State
@@ -214,7 +215,9 @@ def square_of(before: State, users: Users, sums: Summing, asked: Asked) -> Float
     return RECORD**2 * of_records * in_records + of_values * in_values
 
 
-def kept_of(counts: Counting, sums: Summing | None, uneven: tuple[IntArray, ...], totals: Totals, asked: Asked) -> Kept:
+def kept_of(
+    counts: Counting, sums: Summing | None, uneven: tuple[IntArray, ...], totals: Totals, asked: Asked, far: int = 1
+) -> Kept:
     """Return the question how much of users' vectors the balls kept: of one for users, and of one for the rest.
 
     Source:
@@ -223,8 +226,9 @@ def kept_of(counts: Counting, sums: Summing | None, uneven: tuple[IntArray, ...]
     of: tuple[tuple[Sums, By], ...] = ((counts.question, "cells"),)
     if sums is not None:
         of = (*of, (sums.question, "records"), (sums.question, "cells"))
-    ball = _ball(asked, "kept", len(of) + sum(one.shape[1] for one in uneven), totals.is_first)
-    return Kept(of, totals.most_cells, totals.most_records, share_centre(USUAL_SHARE), uneven, ball)
+    n_numbers = len(of) + sum(one.shape[1] for one in uneven) + (sums is not None)
+    ball, farthest = _ball(asked, "kept", n_numbers, totals.is_first), None if sums is None else far
+    return Kept(of, totals.most_cells, totals.most_records, share_centre(USUAL_SHARE), uneven, ball, farthest)
 
 
 def check_of(before: State, sums: Summing, asked: Asked, is_first: bool) -> Check:

@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 from dpmath.core.occupancy import IntArray
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.loadings import is_of_own, of_own
-from dpmath.presence.questions import UNEVEN, Block, Check, Kept, Question, Sums
+from dpmath.presence.looks import UNEVEN, Check, Kept
+from dpmath.presence.questions import Block, Question, Sums
 
 Chosen = dict[str, IntArray]
 """By name, a row for each cell: of loadings a number if every cell has a sum of its own, else one for each sum."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means
@@ -12,10 +13,10 @@ from dpmath.presence.asking import of_day, of_users_alike, records_told
 from dpmath.presence.ball import sigma
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import KeptOfCells, Users
-from dpmath.presence.errors import Off
+from dpmath.presence.errors import Off, errors_of
 from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number, harmonic
-from dpmath.presence.questions import Check
+from dpmath.presence.looks import Check
 from dpmath.presence.residuals import Residuals, residuals_learned
 from dpmath.presence.state import VALUES_OF_DAY, Asked, State
 from dpmath.presence.weights import lean_of
@@ -57,6 +58,7 @@ class Day:
         amounts: Its noisy answers.
         shares: How much the ball kept, of records and of cells.
         kept: What it kept of each cell; None if of all alike.
+        far: How far the sum of all values is from the centres, in ticks, and the variance of the noise in that.
     """
 
     asked: Asked
@@ -67,6 +69,7 @@ class Day:
     amounts: ExactIntArray
     shares: tuple[float, float]
     kept: KeptOfCells | None = None
+    far: tuple[float, float] = (0.0, np.inf)
 
     def records(self) -> tuple[Means, Number]:
         """Return records a user, and the number of records, in each cell."""
@@ -110,6 +113,22 @@ class Day:
         """Return loadings on what means are off by because it is not known what was kept where, shape (G, k)."""
         far = mean - self.sums.centre
         return far[:, None] * (np.zeros((far.size, 0)) if self.kept is None else self.kept.uneven)
+
+    def off_over_records(self, mean: FloatArray, records: FloatArray, off: Off) -> tuple[float, float]:
+        """Return what the mean over all records is off by, as is said by the sum of all values; and how unsure that is.
+
+        Args:
+            mean: Estimated mean of each cell, shape (G,).
+            records: Number of records of each, shape (G,).
+            off: What else the means are off by.
+        """
+        (told, noise), n_records, share = self.far, records.sum(), records / records.sum()
+        far = mean - self.sums.centre
+        off_by = float(share @ far)
+        by_user = records / self.users.mean * (far - off_by) / n_records  # a user too many in a cell moves the mean
+        of_mean, of_users = (errors_of(one, self.asked.grid, self.asked.basis) for one in (off, self.users.off))
+        unsure = of_mean.variances(csr_array(share[:, None])) + of_users.variances(csr_array(by_user[:, None]))
+        return off_by - told / n_records, float(unsure[0]) + noise / n_records**2
 
     @property
     def is_first(self) -> bool:

@@ -22,8 +22,10 @@ from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number
 from dpmath.presence.kinds import WEEKDAY
 from dpmath.presence.lengths import Lengths
+from dpmath.presence.link import far_from_centres, farthest
+from dpmath.presence.looks import Check
 from dpmath.presence.numbers import Numbers
-from dpmath.presence.questions import Check, Question, noisy_answers
+from dpmath.presence.questions import Question, noisy_answers
 from dpmath.presence.shares import as_kept, by_cell, shares, unevenly_kept, whole_uneven
 from dpmath.presence.state import Asked, Known, State, first_state
 from dpmath.presence.user_cells import UserCells
@@ -34,9 +36,6 @@ Programme = Generator[Question, tuple[Question, ExactIntArray], Estimate]
 
 _OF_CITY = 0.05
 """What means may be off by all over the city, over the deviation of the map: what the model itself misses."""
-_LINK = 0.4
-"""How values may go with how many records a user has, as a correlation: in taxis it was -.5, in Austin -.3. Users with
-many are cut more, so means are off by as much of what users differ by."""
 
 
 def programme(state: State | None, asked: Asked) -> Programme:
@@ -72,7 +71,8 @@ def programme(state: State | None, asked: Asked) -> Programme:
     sums = Summing.of(question)
     of_amounts = unevenly_kept(square_of(before, users, sums, asked), users.mean, asked.grid)
     both = whole_uneven(uneven), whole_uneven(of_amounts)
-    question, told = yield kept_of(counts, sums, both, totals, asked)
+    a_user = farthest(before.residuals.of_pairs(before.mean_records), known.records / known.users)
+    question, told = yield kept_of(counts, sums, both, totals, asked, a_user)
     kept = as_kept(question)
     kinds = [counts.is_of_cells, sums.is_of_cells, sums.is_of_cells]
     lengths, (of_users, of_records, of_pairs) = shares(kept, told, known, before.lengths, kinds)
@@ -81,7 +81,8 @@ def programme(state: State | None, asked: Asked) -> Programme:
     check = check_of(before, sums, asked, is_first)
     _, far = yield check
     users = _users_kept(users, counts.counted(numbers, of_cells.share), of_cells, before, known, asked)
-    day = Day(asked, before, tried, users, sums, amounts, (of_records.mean, of_pairs.mean), amounts_kept)
+    of_both = of_records.mean, of_pairs.mean
+    day = Day(asked, before, tried, users, sums, amounts, of_both, amounts_kept, far_from_centres(kept, told))
     return _estimate(day, check, far, lengths)
 
 
@@ -216,12 +217,16 @@ def _estimate(day: Day, check: Check, far: ExactIntArray, lengths: Lengths) -> E
     )
     after = after.taken_apart(users.before, day.asked)
     after = after if day.is_first else after.learned(day.asked)
-    of_city = np.hypot(_OF_CITY * np.sqrt(after.scale), _LINK * (1 - day.lean) * np.sqrt(residuals.of_user))
-    common = [_unfair(day, values.mean), np.full_like(values.mean, of_city)]
-    common = np.column_stack([*common, *day.unsure_of(values.mean).T])
-    off = replace(values.off, common=common)
-    mean = Number(np.clip(values.mean, 0, day.asked.value_range), off.variance(day.asked.basis))
-    return Estimate(Number(users.mean, users.variance), records, mean, users.off, off, after)
+    one = np.ones_like(values.mean)
+    common = [_unfair(day, values.mean), _OF_CITY * np.sqrt(after.scale) * one, *day.unsure_of(values.mean).T]
+    size = (1 - day.lean) * np.sqrt(residuals.of_user)
+    off = replace(values.off, common=np.column_stack(common))
+    link = before.link.told(size, *day.off_over_records(values.mean, records.mean, off))
+    off = replace(off, common=np.column_stack([*common, size * np.sqrt(link.variance) * one]))
+    mean = np.clip(values.mean - size * link.mean, 0, day.asked.value_range)
+    of_means = Number(mean, off.variance(day.asked.basis))
+    after = replace(after, link=link)
+    return Estimate(Number(users.mean, users.variance), records, of_means, users.off, off, after)
 
 
 def _unfair(day: Day, mean: FloatArray) -> FloatArray:

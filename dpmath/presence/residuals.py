@@ -62,6 +62,10 @@ class Residuals:
         """Return what is known a day later."""
         return Residuals(self.of_user, self.of_record, self.covariance + _MOVES * np.eye(2))
 
+    def of_pairs(self, mean_records: float) -> float:
+        """Return the variance of a user's mean in a cell about the map's, if it has so many records there."""
+        return self.of_user + self.of_record / mean_records
+
     def spare(self, mean_records: float) -> float:
         """Return by how much more a variance is to be allowed for so that 95 % intervals hold in 95 % all the same.
 

@@ -10,7 +10,8 @@ from dpmath.presence.ball import SHARE_BITS, sigma
 from dpmath.presence.basis import FloatArray, Grid
 from dpmath.presence.counts import KeptOfCells
 from dpmath.presence.lengths import LEAST_SHARE, MEANT, Lengths, Share
-from dpmath.presence.questions import UNEVEN, Kept, Question
+from dpmath.presence.looks import UNEVEN, Kept
+from dpmath.presence.questions import Question
 from dpmath.presence.state import Known
 from dpmath.presence.weights import USUAL_LOG_LENGTH, USUAL_SHARE, lean_of, share_of
 

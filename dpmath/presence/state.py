@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,12 @@ from dpmath.presence.fields import Field, paced
 from dpmath.presence.intervals import Number
 from dpmath.presence.kinds import N_KINDS, WEEKDAY, OfKind, apart_of, taken_apart, together
 from dpmath.presence.lengths import Lengths
+from dpmath.presence.link import Link
 from dpmath.presence.priors import RECORDS, USERS, VALUES, likelier, taken_as
 from dpmath.presence.questions import Totals
 from dpmath.presence.residuals import Residuals
 
-MODEL = 9
+MODEL = 10
 """Number of the model. Raise it whenever an estimate from the same questions and answers changes: releases of another
 are not learned from, and are not made again."""
 SURFACES = ("users", "records", "values")
@@ -145,6 +147,7 @@ class State:
         records_variance: Their variance within a cell.
         residuals: How far users and records are from the map.
         lengths: How long users' vectors are.
+        link: How values go with records.
         apart: What users have apart from those of working days, by the kinds of day that were seen.
     """
 
@@ -157,6 +160,7 @@ class State:
     records_variance: float
     residuals: Residuals
     lengths: Lengths
+    link: Link
     apart: Mapping[int, Field]
 
     @property
@@ -171,8 +175,9 @@ class State:
 
     def a_day_later(self, asked: Asked) -> "State":
         """Return what is known a day later, before anything is asked."""
-        moved = {name: getattr(self, name).a_day_later(asked.basis) for name in asked.surfaces}
-        return replace(self, **moved, residuals=self.residuals.a_day_later(), lengths=self.lengths.a_day_later())
+        moved: dict[str, Any] = {name: getattr(self, name).a_day_later(asked.basis) for name in asked.surfaces}
+        moved |= {name: getattr(self, name).a_day_later() for name in ("residuals", "lengths", "link")}
+        return replace(self, **moved)
 
     def most_cells(self, asked: Asked) -> int:
         """Return how many cells of a user count in totals: many times the mean, or users with many would be missed."""
@@ -279,6 +284,7 @@ def first_state(known: Known, asked: Asked) -> State:
         records_variance=variance,
         residuals=Residuals.guessed(_OF_USER * spread**2, _OF_RECORD * spread**2),
         lengths=Lengths.guessed(),
+        link=Link.guessed(),
         apart={},
     )
 

@@ -12,6 +12,7 @@ from dpmath.presence.basis import Grid
 from dpmath.presence.fields import Field, Prior
 from dpmath.presence.kinds import N_KINDS, WEEKDAY
 from dpmath.presence.lengths import Lengths
+from dpmath.presence.link import Link
 from dpmath.presence.priors import USERS
 from dpmath.presence.programme import Answered, asked_again, programme
 from dpmath.presence.residuals import Residuals
@@ -156,6 +157,7 @@ def packed(state: State) -> bytes:
     residuals = state.residuals
     arrays |= {"residuals": np.array([residuals.of_user, residuals.of_record]), "unsure": residuals.covariance}
     arrays["lengths"] = np.array([state.lengths.mean, state.lengths.variance])
+    arrays["link"] = np.array([state.link.mean, state.link.variance])
     numbers = np.array([getattr(state, name) for name in _NUMBERS])
     buffer = BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays, numbers=numbers)
@@ -166,11 +168,11 @@ def _unpacked(content: bytes) -> State:
     with np.load(BytesIO(content)) as stored:
         surfaces = {name: _field(stored, name) for name in SURFACES}
         apart = {kind: _field(stored, name) for kind, name in _APART.items() if f"{name}.prior" in stored}
-        numbers, lengths = stored["numbers"].tolist(), Lengths(*stored["lengths"])
+        numbers, lengths, link = stored["numbers"].tolist(), Lengths(*stored["lengths"]), Link(*stored["link"].tolist())
         (of_user, of_record), unsure = stored["residuals"].tolist(), stored["unsure"]
     named = dict(zip(_NUMBERS, numbers, strict=True))
     residuals = Residuals(of_user, of_record, unsure)
-    return State(**surfaces, **named, residuals=residuals, lengths=lengths, apart=apart)
+    return State(**surfaces, **named, residuals=residuals, lengths=lengths, link=link, apart=apart)
 
 
 def _prior_numbers(field: Field) -> np.ndarray:

@@ -5,7 +5,7 @@ import pytest
 
 from dpmath.presence.ball import Ball
 from dpmath.presence.intervals import Number, harmonic, quantiles
-from dpmath.presence.questions import Check
+from dpmath.presence.looks import Check
 from dpmath.presence.residuals import Residuals, few, residuals_learned
 from dpmath.presence.user_cells import UserCells
 

@@ -20,10 +20,12 @@ from dpmath.presence.errors import Off, errors_of
 from dpmath.presence.estimate import Day
 from dpmath.presence.fields import Field, Prior
 from dpmath.presence.lengths import PAIRS, RECORDS, USERS, Lengths, Share
+from dpmath.presence.link import Link
 from dpmath.presence.loadings import of_own, told_by
+from dpmath.presence.looks import UNEVEN, Kept
 from dpmath.presence.numbers import OfCells, OfSums
 from dpmath.presence.programme import asked_again, asked_for_real, programme
-from dpmath.presence.questions import RECORD, UNEVEN, Block, Kept, Sums, Totals
+from dpmath.presence.questions import RECORD, Block, Sums, Totals
 from dpmath.presence.residuals import Residuals
 from dpmath.presence.shares import as_kept, by_cell, share_centre, whole_uneven
 from dpmath.presence.state import Asked, State, asked_of
@@ -233,7 +235,7 @@ def known_before(records_variance: float, of_user: float) -> State:
     """Return what is known where users have 9 records of about 50 ticks in each cell."""
     fields = (surface_at(4.0), surface_at(RECORDS_HERE), surface_at(VALUE_HERE))
     residuals = Residuals(of_user, 0.0, np.eye(2))
-    return State(*fields, 0.03, 2.0, RECORDS_HERE, records_variance, residuals, Lengths.guessed(), {})
+    return State(*fields, 0.03, 2.0, RECORDS_HERE, records_variance, residuals, Lengths.guessed(), Link.guessed(), {})
 
 
 def users_here(mean: np.ndarray) -> Users:
@@ -333,10 +335,12 @@ def test_a_day_reads_its_records_and_values_by_what_their_own_ball_kept(monkeypa
     on_the_whole = found.n_users.mean.sum() / (found.n_users.mean / kept.share).sum()
     assert on_the_whole == pytest.approx(day.shares[1], rel=2e-3)
     inside = (found.mean.mean > 0) & (found.mean.mean < VALUE_RANGE)
-    assert np.allclose(found.mean_off.common[inside, 2:], day.unsure_of(found.mean.mean)[inside])
-    assert np.abs(found.mean_off.common[:, 2:]).max() > 0
+    by_link = (1 - day.lean) * np.sqrt(found.state.residuals.of_user) * found.state.link.mean
+    unsure = found.mean_off.common[:, 2:-1]
+    assert np.allclose(unsure[inside], day.unsure_of(found.mean.mean + by_link)[inside])
+    assert np.abs(unsure).max() > 0
     answers = list(real.answers)
-    answers[at] = answers[at] + np.array([0] * 5 + [1 << 40] * 2, dtype=object)
+    answers[at] = answers[at] + np.array([0] * 5 + [1 << 40] * 2 + [0], dtype=object)
     other = asked_again(programme(None, asked), chosen_of(real.questions), answers).estimate
     assert np.array_equal(other.n_users.mean, found.n_users.mean)
     assert not np.allclose(other.mean.mean, found.mean.mean, rtol=1e-3)

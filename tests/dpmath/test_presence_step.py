@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.currency import PURE, Concentrated
 from dpmath.presence.ball import LARGEST_RADIUS, SHARE_BITS, Ball, inverse_scale_within
-from dpmath.presence.questions import UNEVEN, Block, Check, Kept, Question, Sums, Totals, noisy_answers
+from dpmath.presence.looks import UNEVEN, Check, Kept
+from dpmath.presence.questions import Block, Question, Sums, Totals, noisy_answers
 from dpmath.presence.shares import share_centre
 from dpmath.presence.user_cells import MOST_CELLS, UserCells, capped
 
@@ -58,7 +59,8 @@ def questions(
             3,
             share_centre(0.85),
             (rng.integers(-UNEVEN, UNEVEN + 1, (n_cells, 2)), rng.integers(-UNEVEN, UNEVEN + 1, (n_cells, 1))),
-            ball(5, radius),
+            ball(6, radius),
+            int(rng.integers(1, 2 * most)),
         ),
         Check(int(rng.integers(1, cap + 1)), rng.integers(0, most + 1, n_cells), expected, 2 * radius, ball(4, radius)),
     ]
