@@ -17,7 +17,7 @@ NOISE = next(city for city in CITIES if city.name == "noise level")
 SMALL = replace(
     NOISE,
     dates=NOISE.dates[:2],
-    records=lambda draw, date: records_of_day(QUANTITIES["noise level"], draw, date, n_users=200),
+    records=lambda draw, date: records_of_day(QUANTITIES["noise level"], draw, date, n_users=50),
 )
 
 

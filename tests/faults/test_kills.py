@@ -39,8 +39,7 @@ def trials(tmp_path: Path) -> Callable[[Path, list[Trial]], int]:
         dataset = Dataset(folder)
         seen = all_files(dataset)
         assert not seen or (folder / "store" / "ledger.jsonl").read_bytes().endswith(b"\n")
-        victim.run(victim.whole_day_after_damage, folder)
-        victim.run(victim.check_released_once, folder, seen)
+        victim.run(victim.released_once, folder, seen, victim.whole_day_after_damage)
         was_damaged.append((folder / "was_damaged").exists())
         shutil.rmtree(folder)
         return was_killed
@@ -130,8 +129,7 @@ def test_a_day_killed_in_the_middle_of_its_append_is_drawn_once(either: Dataset,
     line, drawn = pending.read_bytes(), drawn_files(store)
     torn = (store / "ledger.jsonl").read_bytes()
     assert torn == line[: round(share * len(line))]
-    victim.run(victim.whole_day, either.folder)
-    victim.run(victim.check_released_once, either.folder, {})
+    victim.run(victim.released_once, either.folder, {})
     assert (store / "ledger.jsonl").read_bytes() == line
     assert json.loads(line)["attempt"] == 1
     assert drawn_files(store) == drawn
@@ -153,8 +151,7 @@ def test_a_log_of_the_engine_whose_database_was_removed_is_in_nobodys_way(busy_d
     private = folder / "store" / "private"
     assert (private / "warehouse.duckdb.wal").stat().st_size
     (private / "warehouse.duckdb").unlink()
-    victim.run(victim.whole_day, folder)
-    victim.run(victim.check_released_once, folder, {})
+    victim.run(victim.released_once, folder, {})
 
 
 @pytest.mark.parametrize("number", [1, 4, *map(slow, (2, 3, 5))])
@@ -169,5 +166,4 @@ def test_a_log_of_the_engine_that_is_lost_after_a_commit_loses_nothing_that_coun
     for log in logs:
         log.unlink()
     seen = all_files(busy_dataset)
-    victim.run(victim.whole_day, folder)
-    victim.run(victim.check_released_once, folder, seen)
+    victim.run(victim.released_once, folder, seen)

@@ -113,10 +113,13 @@ def interrupt_day(n_times: int, dataset: Dataset, environment: dict[str, str], s
 
 
 def test_a_day_that_is_interrupted_ends_at_once_and_is_released_once(
-    busy_dataset: Dataset, environment: dict[str, str], say: Say
+    busy_dataset: Dataset, environment: dict[str, str]
 ) -> None:
     busy_dataset.set(**CLIP_USER)
-    interrupt_day(1, busy_dataset, environment, say)
+    warehouse = busy_dataset.folder / "store" / "private" / "warehouse.duckdb"
+    assert interrupted(run_of(busy_dataset), environment, warehouse, os.kill)
+    assert not interrupted(run_of(busy_dataset), environment, 600, os.kill)
+    victim.run(victim.check_released_once, busy_dataset.folder, {})
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ _one_thread = threading.Lock()
 """Starting a process asks after all others too; two threads that ask at once may take the answer from each other."""
 
 _server = multiprocessing.get_context("forkserver")
-_server.set_forkserver_preload(["victim"])
+_server.set_forkserver_preload(["victim", "hypothesis.strategies"])  # of which pandera's first check makes use
 _WATCHED = ("fsync", "write", "replace", "link", "unlink", "ftruncate", "mkdir")
 
 
@@ -125,6 +125,12 @@ def whole_day_after_damage(folder: Path) -> None:
             (folder / "store" / "private" / name).unlink(missing_ok=True)
         (folder / "was_damaged").touch()
         whole_day(folder)
+
+
+def released_once(folder: Path, seen: dict[str, bytes], run: Callable[[Path], None] = whole_day) -> None:
+    """Run a day, and check what is there then."""
+    run(folder)
+    check_released_once(folder, seen)
 
 
 def whole_range(folder: Path, dates: list[dt.date]) -> None:
