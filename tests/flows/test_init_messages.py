@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from flows.cli import app
 from tasks.base.config import load_config
 from tasks.base.errors import HexveilError
+from tasks.records.init.proposal import propose_source
+from tasks.records.input_formats.input_format import Given
 
 SECRET = "4711"
 ROW = f"b1,{DATE}T08:00:00Z,47.0,8.3,{SECRET}\n"
@@ -158,7 +160,7 @@ def test_rows_that_only_a_column_of_words_tells_apart_are_cautioned_of(
 def test_a_column_that_says_nothing_of_the_half_of_the_earth_is_left_alone(dataset: Dataset, column: str) -> None:
     name, entry = column.split(",")
     file = dataset.write("a.csv", f"{HEADER.strip()},{name}\n{ROW.strip()},{entry}\n")
-    made(dataset, file, "--unit", "km/h", "--upper", "5000")
+    assert propose_source([file], dataset.folder, Given()).settings["columns"]["latitude"] == "lat"
 
 
 def test_the_list_may_be_named_and_a_limit_given(dataset: Dataset) -> None:

@@ -17,6 +17,7 @@ from tasks.account.chain import releases
 from tasks.base.errors import HexveilError
 from tasks.engines.prepare_here import prepared_here
 from tasks.planning.explore import explore_day
+from tasks.planning.presence import presence_cautions, presence_of
 from tasks.records.init.proposal import propose_source
 from tasks.records.input_formats.file_users import user_of_file
 from tasks.records.input_formats.input_format import Given
@@ -253,10 +254,10 @@ def test_users_with_two_spellings_are_refused_unless_they_are_stated_to_be_two(
 )
 def test_few_users_with_two_spellings_are_said(dataset: Dataset, names: list[str], n_alike: int) -> None:
     dataset.write("day.csv", HEADER + rows(DATE, lambda n: [*names, *(f"bus{k}" for k in range(30))][n % 33]))
-    dataset.release(DATE)
-    report = report_day(DATE, {}, dataset.config)
-    assert report.n_users == 33
-    said = [caution for caution in report.cautions if "differ from another" in caution]
+    dataset.prepare()
+    shared = presence_of(DATE, dataset.config)
+    assert shared.n_users == 33
+    said = [caution for caution in presence_cautions(shared, dataset.config) if "differ from another" in caution]
     assert [caution.partition(" users")[0] for caution in said] == ([f"{n_alike} of 33"] if n_alike else [])
 
 

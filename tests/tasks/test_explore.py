@@ -148,7 +148,7 @@ def test_records_on_a_cluster_are_read_once_more_here_and_not_kept(roaming: Data
 
 def test_a_forgotten_day_is_not_read_again_to_be_explored(roaming: Dataset) -> None:
     roaming.set(engine={"name": "dask"})
-    roaming.run_day()
+    roaming.prepare()
     forget_days([DATE], roaming.config)
     with pytest.raises(BadInput, match=f"{DATE} was forgotten"):
         explored(roaming)
