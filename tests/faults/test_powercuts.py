@@ -204,8 +204,8 @@ def test_whatever_a_power_cut_leaves_is_released_once(
     campaign: Campaign,
     say: Say,
 ) -> None:
-    TEMPLATES.begin(may_copy=False, alters=lambda: True)  # it is watched what a run does, and not what a copy does
     run = scenario(busy_dataset)
+    TEMPLATES.begin(may_copy=False, alters=lambda: True)  # it is watched what a run does, and not what a copy does
     outcomes = made_good(busy_dataset, commands_of(busy_dataset), run, campaign.size(n_examples))
     say(f"{sum(outcomes.values())} power cuts in {scenario.__name__} were made good: {in_words(outcomes)}")
 

@@ -206,17 +206,16 @@ class Cut:
 
 
 def cuts(recorder: Recorder, most: int, rng: random.Random) -> list[Cut]:
-    """Return cuts at any moments of a run, no two of which leave the same and no more than so many."""
-    found: list[Cut] = []
-    known: set[int] = set()
-    for n_changes in range(recorder.n_before, len(recorder.changes) + 1):
-        for model in MODELS:
-            for state in _states(recorder, n_changes, model, rng):
-                digest = hash(frozenset(state.items()))
-                if digest not in known:
-                    known.add(digest)
-                    found.append(Cut(model, n_changes, state))
-    return _sample(found, most, rng)
+    """Return cuts at any moments of a run, no two of which leave the same and no more than so many.
+
+    Of cuts that leave the same it is the last one: most had been seen by then, and none of it may be another after.
+    """
+    found: dict[int, Cut] = {}
+    for moments in zip(*(_disks(recorder, model) for model in MODELS), strict=True):
+        for model, (n_changes, disk) in zip(MODELS, moments, strict=True):
+            for state in _states(recorder, disk, model, rng):
+                found[hash(frozenset(state.items()))] = Cut(model, n_changes, state)
+    return _sample([*found.values()], most, rng)
 
 
 def _sample(found: list[Cut], most: int, rng: random.Random) -> list[Cut]:
@@ -236,13 +235,15 @@ def _sample(found: list[Cut], most: int, rng: random.Random) -> list[Cut]:
 def left_at_the_end(recorder: Recorder) -> list[State]:
     """Return what a cut may leave that comes when the run has said that it is done."""
     rng = random.Random(0)
-    return [state for model in MODELS for state in _states(recorder, len(recorder.changes), model, rng)]
+    return [state for model in MODELS for state in _states(recorder, [*_disks(recorder, model)][-1][1], model, rng)]
 
 
-def _states(recorder: Recorder, n_changes: int, model: Model, rng: random.Random) -> Iterator[State]:
-    """Yield states that a cut after so many changes may leave."""
+def _disks(recorder: Recorder, model: Model) -> Iterator[tuple[int, _Disk]]:
+    """Yield the disk after each number of changes of a run: one that goes on with the next."""
     disk = _Disk()
-    for change in recorder.changes[:n_changes]:
+    for number, change in enumerate(recorder.changes):
+        if number >= recorder.n_before:
+            yield number, disk
         if change.kind == "data":
             is_engines = change.node in recorder.is_engines
             (disk.kept if is_engines else disk.written)[change.node] = change.content
@@ -250,6 +251,11 @@ def _states(recorder: Recorder, n_changes: int, model: Model, rng: random.Random
             disk.flush(change, recorder.is_folder[change.node], model)
         else:
             disk.pending.append(change)
+    yield len(recorder.changes), disk
+
+
+def _states(recorder: Recorder, disk: _Disk, model: Model, rng: random.Random) -> Iterator[State]:
+    """Yield states that a cut may leave of a disk."""
     for kept in _choices(len(disk.pending), model, rng):
         made = _Disk(dict(disk.entries))
         for change, is_kept in zip(disk.pending, kept, strict=True):
