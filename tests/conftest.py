@@ -72,13 +72,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 LONGEST = (
-    "tests/dpmath/test_days_as_told.py",
     "tests/operations",
     "tests/install",
     "tests/faults",
     "tests/flows",
+    "tests/replay",
     "tests/tasks/test_value_domain.py",
-    "tests/dpmath/test_places.py",
     "tests/bench",
     "tests/paper",
     "tests/tasks",
