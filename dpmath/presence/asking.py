@@ -1,20 +1,20 @@
 """The questions of a day: totals, users by cell, records and values by cell, and two looks at how well these went."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from dpmath.core.accounting import LOSS_UNITS
 from dpmath.core.occupancy import IntArray
-from dpmath.presence.amounts import Told
 from dpmath.presence.as_asked import CUT, SHIFT, Counting, Summing
 from dpmath.presence.ball import Ball, inverse_scale_within
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import Users, expected_users
 from dpmath.presence.lengths import RECORDS, USERS
+from dpmath.presence.link import farthest
 from dpmath.presence.loadings import Wanted, whole_loadings
 from dpmath.presence.looks import By, Check, Kept
-from dpmath.presence.numbers import Numbers
 from dpmath.presence.questions import RECORD, Block, Sums, Totals
 from dpmath.presence.residuals import few
 from dpmath.presence.shares import share_centre
@@ -33,7 +33,7 @@ _SHARE_OF_RECORDS = 0.1
 """The part of a vector's square that is for records; the rest is for values."""
 _EVEN = {"totals": 0.3, "users": 0.3, "values": 0.2}
 """The part of a ball that all cells have alike, or all totals."""
-_LEAST_USERS = 0.3
+LEAST_USERS = 0.3
 _MANY = 1e6
 
 
@@ -92,7 +92,7 @@ def counting(before: State, known: Known, asked: Asked, is_first: bool) -> Sums:
     if is_first:
         mean = np.full_like(mean, known.cells / mean.size)
     varies = mean + before.overdispersion * mean**2
-    energy, one = np.maximum(mean, _LEAST_USERS) / known.users, np.ones_like(mean)
+    energy, one = np.maximum(mean, LEAST_USERS) / known.users, np.ones_like(mean)
     even = 1.0 if is_first else _EVEN["users"]
     squares = least_error_weights(variance + varies, one, energy, one, of_cells, noise, even)
     asking = Wanted(before.users, basis, mean, varies, one, energy, of_sums, noise, np.sqrt(squares))
@@ -122,7 +122,7 @@ def summing(before: State, users: Users, known: Known, asked: Asked, is_first: b
 def _expected(before: State, users: Users, asked: Asked) -> tuple[FloatArray, FloatArray]:
     """Return the users of each cell, and the records of each of them there, in whole 256ths."""
     size = np.clip(before.records.level(asked.basis), 1, asked.cap)
-    return np.maximum(users.mean, _LEAST_USERS), np.rint(RECORD * size) / RECORD
+    return np.maximum(users.mean, LEAST_USERS), np.rint(RECORD * size) / RECORD
 
 
 def _of_records(
@@ -216,9 +216,17 @@ def square_of(before: State, users: Users, sums: Summing, asked: Asked) -> Float
 
 
 def kept_of(
-    counts: Counting, sums: Summing | None, uneven: tuple[IntArray, ...], totals: Totals, asked: Asked, far: int = 1
+    counts: Counting,
+    sums: Summing | None,
+    uneven: tuple[IntArray, ...],
+    totals: Totals,
+    known: Known,
+    before: State,
+    asked: Asked,
 ) -> Kept:
     """Return the question how much of users' vectors the balls kept: of one for users, and of one for the rest.
+
+    Where values are asked, it asks too how far they are from the centres.
 
     Source:
         HV-L72.
@@ -226,9 +234,12 @@ def kept_of(
     of: tuple[tuple[Sums, By], ...] = ((counts.question, "cells"),)
     if sums is not None:
         of = (*of, (sums.question, "records"), (sums.question, "cells"))
-    n_numbers = len(of) + sum(one.shape[1] for one in uneven) + (sums is not None)
-    ball, farthest = _ball(asked, "kept", n_numbers, totals.is_first), None if sums is None else far
-    return Kept(of, totals.most_cells, totals.most_records, share_centre(USUAL_SHARE), uneven, ball, farthest)
+    ball = _ball(asked, "kept", len(of) + sum(one.shape[1] for one in uneven), totals.is_first)
+    kept = Kept(of, totals.most_cells, totals.most_records, share_centre(USUAL_SHARE), uneven, ball)
+    if sums is None:
+        return kept
+    far = farthest(ball, known.users, known.records, before.residuals.of_pairs(before.mean_records))
+    return replace(kept, ball=replace(ball, n_sums=ball.n_sums + 1), farthest=far)
 
 
 def check_of(before: State, sums: Summing, asked: Asked, is_first: bool) -> Check:
@@ -241,37 +252,6 @@ def check_of(before: State, sums: Summing, asked: Asked, is_first: bool) -> Chec
     expected = np.column_stack([alike, np.full_like(alike, before.residuals.of_record)])
     whole: IntArray = np.maximum(np.rint(expected), 1).astype(np.int64)
     return Check(few(before.of_a_pair), sums.values.centre, whole, RADIUS, _ball(asked, "check", 4, is_first))
-
-
-_SPREAD_OF_MEANS = 0.05
-"""How far records a user differ between cells, squared, over the square of their mean."""
-
-
-def records_told(sums: Summing, numbers: Numbers, users: Users, before: State, uneven: float) -> Told:
-    """Return what answers tell of records a user.
-
-    Args:
-        sums: The question.
-        numbers: The noisy numbers of records above what they were compared with.
-        users: The day's users.
-        before: What was known before.
-        uneven: What the ball kept of cells over what it kept of records: users with many records lose more of them
-            than they lose of being there.
-
-    Source:
-        HV-E23.
-    """
-    count = np.maximum(users.mean, _LEAST_USERS)
-    spread = before.records_variance + before.mean_records**2 * _SPREAD_OF_MEANS
-    of_slope = users.variance * spread / np.maximum(count, 1)
-    return Told(
-        numbers,
-        count,
-        -uneven * count * sums.mean_records,
-        of_slope,
-        before.records_variance / count,
-        np.zeros_like(count),
-    )
 
 
 def _ball(asked: Asked, name: str, n_sums: int, is_first: bool) -> Ball:

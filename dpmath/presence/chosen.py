@@ -1,8 +1,9 @@
 """The whole numbers of each cell that floating point chose for questions: stored, as another processor chooses others.
 
 Neither the loss nor the radius depends on them; see ``Sums``, ``Kept`` and ``Check``. Some single numbers are chosen in
-floating point too and not stored: the weights of ``Totals``, the most cells that count there and in ``Kept``, and what
-few records are to ``Check``. They are chosen again where answers are read, and another processor may find another.
+floating point too and not stored: the weights of ``Totals``, the most cells that count there and in ``Kept``, how far
+values may be there, and what few records are to ``Check``. They are chosen again where answers are read, and another
+processor may find another.
 """
 
 from collections.abc import Iterable

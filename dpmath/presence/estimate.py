@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means
 from dpmath.presence.as_asked import Summing
-from dpmath.presence.asking import of_day, of_users_alike, records_told
+from dpmath.presence.asking import LEAST_USERS, of_day, of_users_alike
 from dpmath.presence.ball import sigma
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import KeptOfCells, Users
@@ -17,11 +17,14 @@ from dpmath.presence.errors import Off, errors_of
 from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number, harmonic
 from dpmath.presence.looks import Check
+from dpmath.presence.numbers import Numbers
 from dpmath.presence.residuals import Residuals, residuals_learned
 from dpmath.presence.state import VALUES_OF_DAY, Asked, State
 from dpmath.presence.weights import lean_of
 
 _LEAST_RECORDS = 0.5
+_SPREAD_OF_MEANS = 0.05
+"""How far records a user differ between cells, squared, over the square of their mean."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Day:
         amounts: Its noisy answers.
         shares: How much the ball kept, of records and of cells.
         kept: What it kept of each cell; None if of all alike.
-        far: How far the sum of all values is from the centres, in ticks, and the variance of the noise in that.
+        far: How far the sum of all values is from the centres, in ticks, and the variance of what that is off by.
     """
 
     asked: Asked
@@ -124,11 +127,11 @@ class Day:
         """
         (told, noise), n_records, share = self.far, records.sum(), records / records.sum()
         far = mean - self.sums.centre
-        off_by = float(share @ far)
-        by_user = records / self.users.mean * (far - off_by) / n_records  # a user too many in a cell moves the mean
+        off_by = float(share @ far - told / n_records)
+        by_user = records / self.users.mean * (far - off_by) / n_records  # by a user too many in a cell it moves so far
         of_mean, of_users = (errors_of(one, self.asked.grid, self.asked.basis) for one in (off, self.users.off))
         unsure = of_mean.variances(csr_array(share[:, None])) + of_users.variances(csr_array(by_user[:, None]))
-        return off_by - told / n_records, float(unsure[0]) + noise / n_records**2
+        return off_by, float(unsure[0]) + noise / n_records**2
 
     @property
     def is_first(self) -> bool:
@@ -149,3 +152,30 @@ class Day:
         if self.is_first:
             return first_means_of(getattr(self.before, name), basis, told)
         return likeliest_means(self.paced[name], basis, told)
+
+
+def records_told(sums: Summing, numbers: Numbers, users: Users, before: State, uneven: float) -> Told:
+    """Return what answers tell of records a user.
+
+    Args:
+        sums: The question.
+        numbers: The noisy numbers of records above what they were compared with.
+        users: The day's users.
+        before: What was known before.
+        uneven: What the ball kept of cells over what it kept of records: users with many records lose more of them
+            than they lose of being there.
+
+    Source:
+        HV-E23.
+    """
+    count = np.maximum(users.mean, LEAST_USERS)
+    spread = before.records_variance + before.mean_records**2 * _SPREAD_OF_MEANS
+    of_slope = users.variance * spread / np.maximum(count, 1)
+    return Told(
+        numbers,
+        count,
+        -uneven * count * sums.mean_records,
+        of_slope,
+        before.records_variance / count,
+        np.zeros_like(count),
+    )

@@ -4,6 +4,7 @@ The programme never meets the data: it yields a question, is sent the question a
 can be run again from these. Another processor would choose slightly other questions: those that were asked count.
 """
 
+import math
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 
@@ -22,7 +23,7 @@ from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number
 from dpmath.presence.kinds import WEEKDAY
 from dpmath.presence.lengths import Lengths
-from dpmath.presence.link import far_from_centres, farthest
+from dpmath.presence.link import far_from_centres
 from dpmath.presence.looks import Check
 from dpmath.presence.numbers import Numbers
 from dpmath.presence.questions import Question, noisy_answers
@@ -58,7 +59,7 @@ def programme(state: State | None, asked: Asked) -> Programme:
     users = users_of(tried.get("users", [before.users]), basis, counted, before.overdispersion, is_first=is_first)
     uneven = unevenly_kept(counts.square, users.mean, asked.grid)
     if asked.counts_only:
-        question, told = yield kept_of(counts, None, (whole_uneven(uneven),), totals, asked)
+        question, told = yield kept_of(counts, None, (whole_uneven(uneven),), totals, known, before, asked)
         kept = as_kept(question)
         lengths, (share,) = shares(kept, told, known, before.lengths, [counts.is_of_cells])
         of_cells = by_cell(kept, told, 0, share, uneven, users.mean)
@@ -71,8 +72,7 @@ def programme(state: State | None, asked: Asked) -> Programme:
     sums = Summing.of(question)
     of_amounts = unevenly_kept(square_of(before, users, sums, asked), users.mean, asked.grid)
     both = whole_uneven(uneven), whole_uneven(of_amounts)
-    a_user = farthest(before.residuals.of_pairs(before.mean_records), known.records / known.users)
-    question, told = yield kept_of(counts, sums, both, totals, asked, a_user)
+    question, told = yield kept_of(counts, sums, both, totals, known, before, asked)
     kept = as_kept(question)
     kinds = [counts.is_of_cells, sums.is_of_cells, sums.is_of_cells]
     lengths, (of_users, of_records, of_pairs) = shares(kept, told, known, before.lengths, kinds)
@@ -81,8 +81,8 @@ def programme(state: State | None, asked: Asked) -> Programme:
     check = check_of(before, sums, asked, is_first)
     _, far = yield check
     users = _users_kept(users, counts.counted(numbers, of_cells.share), of_cells, before, known, asked)
-    of_both = of_records.mean, of_pairs.mean
-    day = Day(asked, before, tried, users, sums, amounts, of_both, amounts_kept, far_from_centres(kept, told))
+    of_both, off = (of_records.mean, of_pairs.mean), far_from_centres(kept, told, known.users)
+    day = Day(asked, before, tried, users, sums, amounts, of_both, amounts_kept, off)
     return _estimate(day, check, far, lengths)
 
 
@@ -219,7 +219,7 @@ def _estimate(day: Day, check: Check, far: ExactIntArray, lengths: Lengths) -> E
     after = after if day.is_first else after.learned(day.asked)
     one = np.ones_like(values.mean)
     common = [_unfair(day, values.mean), _OF_CITY * np.sqrt(after.scale) * one, *day.unsure_of(values.mean).T]
-    size = (1 - day.lean) * np.sqrt(residuals.of_user)
+    size = (1 - day.lean) * math.sqrt(residuals.of_user)
     off = replace(values.off, common=np.column_stack(common))
     link = before.link.told(size, *day.off_over_records(values.mean, records.mean, off))
     off = replace(off, common=np.column_stack([*common, size * np.sqrt(link.variance) * one]))
