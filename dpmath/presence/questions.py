@@ -17,6 +17,8 @@ from dpmath.presence.user_cells import UserCells
 RECORD = 1 << 8
 """Records of a user in a cell are compared with a public number in 256ths of a record."""
 _BITS_OF_MEAN = 14
+USUAL_SPREAD = 3
+"""Before anything is asked, the spread of a user's means is near the range over 2 to the power of this."""
 _LARGEST_SUM = 1 << 62
 _LARGEST_SHIFT = 62
 
@@ -210,8 +212,13 @@ def _by_user(day: UserCells, numbers: IntArray) -> Sparse:
 
 
 def _log2_spread(day: UserCells, cells: IntArray) -> np.ndarray:
-    """Return the log2 of how far each user's means in its cells are apart (their standard deviation), at least 0."""
+    """Return the log2 of how far each user's means in its cells are apart (their standard deviation), at least 0.
+
+    A user in one cell tells nothing of it, and says what is usual.
+    """
     shift = max(day.value_range.bit_length() - _BITS_OF_MEAN, 0)
     mean = (day.total // day.n_records) >> shift
     square = cells * day.sums(mean * mean) - day.sums(mean) ** 2
-    return shift + 0.5 * np.log2(np.maximum(square // (cells * cells), 1).astype(np.float64))
+    spread = shift + 0.5 * np.log2(np.maximum(square // (cells * cells), 1).astype(np.float64))
+    usual = max(day.value_range.bit_length() - USUAL_SPREAD, 0)
+    return np.where(cells > 1, spread, usual)

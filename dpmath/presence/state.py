@@ -16,7 +16,7 @@ from dpmath.presence.kinds import N_KINDS, WEEKDAY, OfKind, apart_of, taken_apar
 from dpmath.presence.lengths import Lengths
 from dpmath.presence.link import Link
 from dpmath.presence.priors import RECORDS, USERS, VALUES, likelier, taken_as
-from dpmath.presence.questions import Totals
+from dpmath.presence.questions import USUAL_SPREAD, Totals
 from dpmath.presence.residuals import Residuals
 
 MODEL = 10
@@ -32,8 +32,8 @@ _MAP_OVER_USERS = 0.8
 _LEAST_USERS, _LEAST_SPREAD = 50.0, 0.2
 _CITY = 0.1
 """How far the mean of records is from that of users, over the range."""
-_SPREAD_OF_CENTRES, _USUAL_SPREAD = 0.3, 3
-"""Before anything is asked: the deviation of the mean value over the range; the spread is near an eighth."""
+_SPREAD_OF_CENTRES = 0.3
+"""Before anything is asked: the deviation of the mean value over the range."""
 _FAR, _CLEAR = 1.0, 4.0
 """Of the log of all users, and deviations of the noise: a day so far from what was expected begins at its total. At 3
 deviations noise alone did so once in some hundred days, and the day was lost."""
@@ -122,7 +122,7 @@ class Known:
         bits = max(asked.value_range.bit_length(), 1)
         of_user, off = told[4:] / users, noise[4:] / users
         centre, unsure = _guessed(float(of_user[0]), float(off[0]), 0.5, _SPREAD_OF_CENTRES)
-        spread, _ = _guessed(float(of_user[1]) * bits, float(off[1]) * bits, bits - _USUAL_SPREAD, 1.0)
+        spread, _ = _guessed(float(of_user[1]) * bits, float(off[1]) * bits, bits - USUAL_SPREAD, 1.0)
         middle, unknown = min(max(centre, 0.0), 1.0) * asked.value_range, unsure * asked.value_range**2
         return cls(users, cells, variance, records, (size, middle, unknown, 2.0 ** min(max(spread, 0.0), bits - 2.0)))
 

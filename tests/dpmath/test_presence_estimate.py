@@ -264,3 +264,23 @@ def test_users_who_are_in_many_cells_are_not_taken_for_fewer_from_day_to_day() -
         state = estimate.state
         found.append(estimate.n_users.mean.sum() / user.size)
     assert found == pytest.approx([1, 1], abs=0.15)
+
+
+@pytest.mark.statistical
+@pytest.mark.theorem("HV-L71", "HV-E23")
+def test_of_riders_with_one_fare_each_the_map_is_told_and_its_intervals_hold() -> None:
+    """One cell says nothing of how far a user's means are apart: taken for 0, one interval in fifty held.
+
+    Noise is drawn from fixed seeds, so it fails always or never.
+    """
+    rng, asked, state = np.random.default_rng(5), asked_at("2"), None
+    for number in range(2):
+        cell, fare = rng.integers(0, GRID.n_cells, 6000), rng.normal(0, 0.1, 6000)
+        fare += 0.5 + 0.1 * np.sin(GRID.hexagon[cell])
+        ones = np.ones(6000, dtype=np.int64)
+        raw = np.arange(6000), cell, ones, np.rint(VALUE_RANGE * fare.clip(0, 1)).astype(np.int64)
+        day = UserCells(*raw, GRID.n_cells, CAP, VALUE_RANGE)
+        found = asked_for_real(programme(state, asked), day, np.random.default_rng([7, number]).bytes).estimate
+        state, (_, records, mean) = found.state, true_map(raw)
+        assert covered(found, raw)[0] > 0.9
+        assert skill(found.mean.mean, mean, records) > 0.5
