@@ -41,6 +41,13 @@ class Off:
         of_surface = self.surface**2 * of_rows(basis, self.covariance)
         return np.asarray(of_surface + (self.common**2).sum(axis=1) + self.of_hexagon**2 + self.alone)
 
+    def variance_over(self, weight: AnyFloats, hexagon: IntArray, basis: Basis) -> float:
+        """Return the variance of the sum of all cells' errors, each times its weight, from the hexagon of each cell."""
+        of_surface = basis.matrix.T @ (weight * self.surface)
+        of_hexagons = np.bincount(hexagon, weight * self.of_hexagon)
+        together = float(of_surface @ self.covariance @ of_surface + ((weight @ self.common) ** 2).sum())
+        return together + float(of_hexagons @ of_hexagons + weight**2 @ self.alone)
+
 
 @dataclass(frozen=True)
 class OfSurface:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from dpmath.core.accounting import ExactIntArray
 from dpmath.presence.amounts import Means, Told, first_means_of, likeliest_means
@@ -13,7 +12,7 @@ from dpmath.presence.asking import LEAST_USERS, of_day, of_users_alike
 from dpmath.presence.ball import sigma
 from dpmath.presence.basis import FloatArray
 from dpmath.presence.counts import KeptOfCells, Users
-from dpmath.presence.errors import Off, errors_of
+from dpmath.presence.errors import Off
 from dpmath.presence.fields import Field
 from dpmath.presence.intervals import Number, harmonic
 from dpmath.presence.looks import Check
@@ -129,9 +128,9 @@ class Day:
         far = mean - self.sums.centre
         off_by = float(share @ far - told / n_records)
         by_user = records / self.users.mean * (far - off_by) / n_records  # by a user too many in a cell it moves so far
-        of_mean, of_users = (errors_of(one, self.asked.grid, self.asked.basis) for one in (off, self.users.off))
-        unsure = of_mean.variances(csr_array(share[:, None])) + of_users.variances(csr_array(by_user[:, None]))
-        return off_by, float(unsure[0]) + noise / n_records**2
+        where = self.asked.grid.hexagon, self.asked.basis
+        unsure = off.variance_over(share, *where) + self.users.off.variance_over(by_user, *where)
+        return off_by, unsure + noise / n_records**2
 
     @property
     def is_first(self) -> bool:

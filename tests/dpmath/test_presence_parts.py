@@ -239,6 +239,8 @@ def test_errors_of_cells_go_together_as_their_parts_say() -> None:
     together = np.outer(off.of_hexagon, off.of_hexagon) * np.equal.outer(hexagon, hexagon)
     expected = dense @ off.covariance @ dense.T + off.common @ off.common.T + together + np.diag(off.alone)
     assert np.allclose(off.variance(basis), np.diag(expected))
+    weight = root[:n, 0]
+    assert off.variance_over(weight, hexagon, basis) == pytest.approx(weight @ expected @ weight)
     errors = errors_of(off, grid, basis)
     one = np.eye(n)
     assert np.allclose(errors.times(one), expected)
